@@ -92,14 +92,19 @@ class Design:
         return float(self.effects.value(np.array([max(self.highest, self.guess.max(initial=1.0))]))[0])
 
     @cached_property
+    def matters(self) -> Bools:
+        """Flags of the pairs whose labels can change a difference."""
+        if self.effects.sums:
+            return np.asarray((self.weights != 0).any(axis=0))
+        pairs = [self.effects.matters(self.ranks[0], rank, self.query, self.queries) for rank in self.ranks[1:]]
+        return np.asarray(self.effects.needed(self.ranks) & np.any(pairs, axis=0)[self.query])
+
+    @cached_property
     def unit(self) -> Ints:
         """The unit of each pair; -1 if its label is known or cannot matter."""
-        unknown: Bools = np.isnan(self.known)
+        asked: Bools = np.isnan(self.known) & self.matters
         if self.effects.sums:
-            asked = unknown & (self.weights != 0).any(axis=0)
             return np.where(asked, np.cumsum(asked) - 1, -1)
-        pairs = [self.effects.matters(self.ranks[0], rank, self.query, self.queries) for rank in self.ranks[1:]]
-        asked = unknown & self.effects.needed(self.ranks) & np.any(pairs, axis=0)[self.query]
         some = np.bincount(self.query, asked, self.queries) > 0
         return np.where(asked, (np.cumsum(some) - 1)[self.query], -1)
 

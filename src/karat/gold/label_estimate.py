@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats, Ints
+from karat._internal.arrays import Bools, Floats, Ints, is_relevant
 from karat.errors import BadArgument, InputError
 from karat.gold.choice import Design
 from karat.stats.agreement import t_quantile
@@ -55,7 +55,7 @@ _Z, _TINY = NormalDist().inv_cdf((1 + LEVEL) / 2), 1e-12
 
 Stop = Literal["decided", "equal", "precise", "queries", "all"]
 """Reasons to stop: one run is better; the runs are equal within the tolerance; the interval is within the tolerance;
-only more queries would help; all is labelled."""
+the queries vary more than the labels that are missing, and these queries are too few; all is labelled."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,6 +63,7 @@ class DifferenceEstimate:
     """The difference of a run from the first one, as far as the labels tell."""
 
     difference: float
+    """Without bias, except that it is kept within what the labels so far leave possible."""
     low: float
     high: float
     always_low: float
@@ -71,6 +72,8 @@ class DifferenceEstimate:
     """The estimated difference of each query."""
     labels: int
     """Labels that were asked for and given."""
+    known: int
+    """Labels that matter and were known without being drawn."""
     unanswered: int
     """Labels that were asked for and not given."""
     drawn: int
@@ -78,11 +81,14 @@ class DifferenceEstimate:
     left: int
     """Labels that could still matter."""
     more: int
-    """Labels until it is decided or precise, if the difference and the variance stay as they are; 0 once it is."""
+    """Labels until it is decided or precise, if the difference and the variance stay as they are, and as many as the
+    fewest draws need; 0 once it is."""
     more_to_decide: int
     more_to_be_precise: int
     queries_wanted: int | None
     """The number of queries whose total interval would exclude 0 if all were labelled; None if it is not known."""
+    without_relevant: int
+    """Queries of which no item is known to be relevant; one that has none counts as a difference of 0."""
     stop: Stop | None
     """The reason to stop, if there is one."""
 
@@ -144,7 +150,7 @@ def estimate(
     residual = np.where(sample.answered, sample.value[run - 1] - expected, 0.0)
     corrected = expected + residual / np.maximum(sample.chance, _TINY)
     by_query = design.fixed[run - 1] + np.bincount(design.unit_query, corrected, design.queries)
-    return _reported(design, sample, run, by_query, residual, tolerance)
+    return _reported(design, sample, run, by_query, residual, tolerance, _without_relevant(design, grade))
 
 
 def estimates(
@@ -168,6 +174,12 @@ def _one_per_pair(design: Design, labelled: Ints, grades: Floats) -> tuple[Bools
     pair, first, count = np.unique(labelled[given][order], return_index=True, return_counts=True)
     grade[pair] = grades[given][order][first + (count - 1) // 2]
     return asked, grade
+
+
+def _without_relevant(design: Design, grade: Floats) -> int:
+    """The number of queries without a relevant item so far."""
+    relevant = is_relevant(np.where(np.isnan(grade), design.known, grade), design.effects.metric.rel)
+    return design.queries - len(np.unique(design.query[relevant]))
 
 
 def _sample(design: Design, asked: Bools, grade: Floats, early: Ints) -> _Sample:
@@ -245,10 +257,9 @@ class _Boundary:
 
 
 def _reported(
-    design: Design, sample: _Sample, run: int, by_query: Floats, residual: Floats, tolerance: float
+    design: Design, sample: _Sample, run: int, by_query: Floats, residual: Floats, tolerance: float, without: int
 ) -> DifferenceEstimate:
     queries, boundary = design.queries, _Boundary(design, run - 1)
-    difference = float(by_query.sum()) / queries
     chance = np.maximum(sample.mean_chance, _TINY)
     count = np.count_nonzero(sample.answered & (chance < 1))
     assumed = float(design.assumed_variance(chance)[run - 1])
@@ -261,27 +272,32 @@ def _reported(
     half, always = wide * sqrt(variance), boundary.half(variance * (wide / _Z) ** 2)
     effects = _possible_effects(design, run)
     always = max(always, float(np.abs(effects[:, ~sample.complete]).max(initial=0.0)) / queries)
-    ends = np.array([-half, half, -always, always]) + difference
+    ends = np.array([0.0, -half, half, -always, always]) + by_query.sum() / queries
     worst = np.where(sample.complete, sample.value[run - 1], effects).sum(axis=1) + design.fixed[run - 1].sum()
-    low, high, always_low, always_high = (float(end) for end in np.clip(ends, *worst / queries))
+    difference, low, high, always_low, always_high = np.clip(ends, *worst / queries).tolist()
     left = int(design.cost.sum()) - sample.labels - sample.unanswered
     missing = _Missing(design, run - 1, sample.labels + sample.unanswered, left, variance, assumed)
     to_decide = missing.until(boundary.variance(max(abs(difference), tolerance - abs(difference))))
     to_be_precise = missing.until((tolerance / wide) ** 2)
     of_queries = max(float(by_query.var(ddof=1)) / queries - own, 0.0) if queries > 1 else nan
     drawn = int(np.count_nonzero(sample.answered))
+    wanted = _queries_wanted(difference, of_queries, queries)
     if left <= 0:
         stop: Stop | None = "all"
     elif drawn < FEWEST:
         stop = None
     else:
         stop = _reason(always_low, always_high, (high - low) / 2, tolerance)
-        stop = "queries" if stop is None and variance * _HELPS < of_queries else stop
-    more = 0 if stop not in (None, "queries") else min(to_decide, to_be_precise)
+        vary = variance * _HELPS < of_queries and (wanted is None or wanted > queries)
+        stop = "queries" if stop is None and vary else stop
+    fewest = ceil((FEWEST - drawn) * float(design.cost.mean())) if len(design.cost) else 0
+    more = min(max(to_decide, 1), max(to_be_precise, 1)) if stop in (None, "queries") else 0
     return DifferenceEstimate(
         difference=difference, low=low, high=high, always_low=always_low, always_high=always_high, by_query=by_query,
-        labels=sample.labels, unanswered=sample.unanswered, drawn=drawn, left=left, more=more, more_to_decide=to_decide,
-        more_to_be_precise=to_be_precise, queries_wanted=_queries_wanted(difference, of_queries, queries), stop=stop,
+        labels=sample.labels, known=int(np.count_nonzero(~np.isnan(design.known) & design.matters)),
+        unanswered=sample.unanswered, drawn=drawn, left=left, more=min(max(more, fewest), left) if more else 0,
+        more_to_decide=to_decide, more_to_be_precise=to_be_precise, queries_wanted=wanted, without_relevant=without,
+        stop=stop,
     )  # fmt: skip
 
 

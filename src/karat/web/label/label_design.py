@@ -164,10 +164,10 @@ def _or_none(value: float) -> float | None:
 
 def in_words(found: Sequence[DifferenceEstimate]) -> dict[str, Any]:
     """The progress of the comparison, without a word on who leads: labels missing, and the reason to stop."""
-    open_ = [one for one in found if one.stop is None]
     reasons = {one.stop for one in found}
+    weakest = next((one for one in (None, "queries") if one in reasons), "several")
     return {
-        "more": max((one.more for one in open_), default=0),
+        "more": max((one.more for one in found), default=0),
         "left": max((one.left for one in found), default=0),
-        "stop": None if open_ or not found else next(iter(reasons)) if len(reasons) == 1 else "several",
+        "stop": next(iter(reasons)) if len(reasons) == 1 else weakest,
     }

@@ -176,20 +176,30 @@ def _estimates(pool: Pool, labels: Mapping[Key, Label], wanted: Wanted) -> list[
     opinions = read_opinions(opinions_path(Path(wanted.out)))
     given = work_of(pool, opinions, wanted.metric, wanted.highest).labelled(labels)
     found = estimated(design_of(pool, opinions, wanted.metric, wanted.highest), given)
-    return [
-        f"{wanted.metric}, {run} − {pool.runs[0]}: {_signed(min(max(one.difference, one.low), one.high))}, "
+    lines = [
+        f"{wanted.metric}, {run} − {pool.runs[0]}: {_signed(one.difference)}, "
         f"95 % interval on these queries [{_signed(one.low)}, {_signed(one.high)}] "
-        f"from {plural(one.labels, 'label', 'labels')}; "
-        + _SENTENCES.get(one.stop or "", f"about {plural(one.more, 'more label', 'more labels')} would decide it")
+        f"from {plural(one.labels + one.known, 'label', 'labels')}"
+        + (f", {one.labels:,} of them drawn; " if one.known else "; ")
+        + _SENTENCES.get(one.stop or "", "about {more} would decide it").format(
+            more=plural(one.more, "more label", "more labels")
+        )
         for run, one in zip(pool.runs[1:], found, strict=True)
     ]
+    if found and (none := found[0].without_relevant):
+        lines.append(
+            f"{none:,} of {plural(len(pool), 'query', 'queries')} {'has' if none == 1 else 'have'} no relevant item so "
+            "far: without one, a query counts as a difference of 0 here, and karat eval leaves it out"
+        )
+    return lines
 
 
 _SENTENCES = {
     "decided": "decided: one run is better on these queries",
     "equal": "decided: equal within ±0.02",
     "precise": "known within ±0.02",
-    "queries": "more labels help little now, more queries would",
+    "queries": "the queries themselves now vary more than the missing labels; "
+    "{more} would still decide it on these queries",
     "all": "all that matters is labelled",
 }
 """The reasons to stop."""
