@@ -225,7 +225,7 @@ def test_a_skip_before_its_turn_is_missing(metric):
     truth, opinion = seen()
     made = design(metric, *truth.ranks, query=truth.query, opinion=opinion)
     order = made.order()
-    some, early = order[: made.cost[made.unit[order[0]]]], order[-1:]
+    some, early = order[: made.cost[made.unit[order[0]]]], (order[-1:], np.array([np.nan]))
     alone = estimate(made, some, truth.grade[some])
     found = estimate(made, some, truth.grade[some], early=early)
     assert (found.difference, found.low, found.high) == (alone.difference, alone.low, alone.high)

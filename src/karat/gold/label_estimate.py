@@ -110,6 +110,8 @@ class _Sample(NamedTuple):
 
     labels: int
     unanswered: int
+    early: int
+    """Labels that were given before their turn."""
     answered: Bools
     complete: Bools
     """Flags of the units without a missing answer."""
@@ -128,7 +130,7 @@ def estimate(
     *,
     run: int = 1,
     tolerance: float = TOLERANCE,
-    early: Ints | None = None,
+    early: tuple[Ints, Floats] | None = None,
 ) -> DifferenceEstimate:
     """Estimate the difference of a run from the first one.
 
@@ -138,14 +140,16 @@ def estimate(
         grades: the grade of each; NaN for one that was skipped, or that a person could not tell.
         run: the run that is compared with the first, from 1.
         tolerance: the half-width of the interval that is precise enough.
-        early: pairs that have no grade, and were asked for before their turn.
+        early: pairs that were answered before their turn, and their grades: they count once it has come.
     """
     if not tolerance > 0:
         raise BadArgument("the tolerance must be above 0", got=tolerance, hint=f"{TOLERANCE}")
     if not 1 <= run <= design.comparisons:
         raise BadArgument("no such run to compare with the first", got=run, hint=f"1 to {design.comparisons}")
     asked, grade = _one_per_pair(design, np.asarray(labelled, np.int64), np.asarray(grades, float))
-    sample = _sample(design, asked, grade, np.zeros(0, np.int64) if early is None else early)
+    chosen, given = (asked & False, grade) if early is None else _one_per_pair(design, *early)
+    chosen, grade = chosen & ~asked, np.where(asked, grade, given)
+    sample = _sample(design, asked, grade, chosen)
     expected = _corrected(design, grade)[run - 1]
     residual = np.where(sample.answered, sample.value[run - 1] - expected, 0.0)
     corrected = expected + residual / np.maximum(sample.chance, _TINY)
@@ -154,7 +158,12 @@ def estimate(
 
 
 def estimates(
-    design: Design, labelled: Ints, grades: Floats, *, tolerance: float = TOLERANCE, early: Ints | None = None
+    design: Design,
+    labelled: Ints,
+    grades: Floats,
+    *,
+    tolerance: float = TOLERANCE,
+    early: tuple[Ints, Floats] | None = None,
 ) -> tuple[DifferenceEstimate, ...]:
     """The estimate of each run against the first; nothing is decided by the number of comparisons alone."""
     runs = range(1, design.comparisons + 1)
@@ -182,34 +191,30 @@ def _without_relevant(design: Design, grade: Floats) -> int:
     return design.queries - len(np.unique(design.query[relevant]))
 
 
-def _sample(design: Design, asked: Bools, grade: Floats, early: Ints) -> _Sample:
+def _sample(design: Design, asked: Bools, grade: Floats, early: Bools) -> _Sample:
     unit, units = design.unit, len(design.cost)
     drawn = unit >= 0
     in_turn = np.bincount(unit[drawn], asked[drawn], units) > 0
-    asked = asked.copy()
-    asked[early[unit[early] >= 0]] = True
-    done = np.bincount(unit[drawn], asked[drawn], units) == design.cost
+    done = np.bincount(unit[drawn], (asked | early)[drawn], units) == design.cost
     given = np.bincount(unit[drawn], ~np.isnan(grade[drawn]), units)
-    answered = done & (given > 0)
     reached = design.key[done & in_turn].max(initial=0.0)
-    count = int(np.searchsorted(design.ascending, reached, side="right")) if reached else 0
-    threshold = design.ascending[count]
-    asked_for = float(design.cost[design.key < threshold].sum())
-    rate = float(given[done].sum()) / asked_for if asked_for else 1.0
+    threshold = design.key[(design.key > reached) & ~(done & ~in_turn)].min(initial=np.inf)
+    passed = design.key < threshold
+    count, asked_for = int(np.count_nonzero(passed)), float(design.cost[passed].sum())
+    whole, answered = done & (given == design.cost), done & passed & (given > 0)
+    rate = float(given[answered].sum()) / asked_for if asked_for else 1.0
     with np.errstate(invalid="ignore"):
         chance = np.minimum(1.0, design.size * threshold) * rate
     mean_chance = design.mean_probability(count) * rate
-    labels = int((~np.isnan(grade)).sum())
-    counts = labels, int(asked.sum()) - labels
+    graded = ~np.isnan(grade)
+    counts = (np.count_nonzero(graded & asked), np.count_nonzero((asked | early) & ~graded), np.count_nonzero(graded & early))
     if design.effects.sums:
         value = design.weights[:, drawn] * design.effects.value(grade)[drawn]
-        return _Sample(*counts, answered, answered & (given == design.cost), chance, mean_chance, value)
+        return _Sample(*counts, answered, whole, chance, mean_chance, value)
     partly = (answered & (given < design.cost)).any()
     drawings = design.drawn_grades() if partly else np.nan_to_num(design.known)[None]
     value = design.differences(np.where(np.isnan(grade), drawings, grade)).mean(axis=1)
-    return _Sample(
-        *counts, answered, answered & (given == design.cost), chance, mean_chance, value[:, design.unit_query]
-    )
+    return _Sample(*counts, answered, whole, chance, mean_chance, value[:, design.unit_query])
 
 
 def _corrected(design: Design, grade: Floats) -> Floats:
@@ -275,7 +280,7 @@ def _reported(
     ends = np.array([0.0, -half, half, -always, always]) + by_query.sum() / queries
     worst = np.where(sample.complete, sample.value[run - 1], effects).sum(axis=1) + design.fixed[run - 1].sum()
     difference, low, high, always_low, always_high = np.clip(ends, *worst / queries).tolist()
-    left = int(design.cost.sum()) - sample.labels - sample.unanswered
+    left = int(design.cost.sum()) - sample.labels - sample.unanswered - sample.early
     missing = _Missing(design, run - 1, sample.labels + sample.unanswered, left, variance, assumed)
     to_decide = missing.until(boundary.variance(max(abs(difference), tolerance - abs(difference))))
     to_be_precise = missing.until((tolerance / wide) ** 2)
@@ -294,7 +299,7 @@ def _reported(
     more = min(max(to_decide, 1), max(to_be_precise, 1)) if stop in (None, "queries") else 0
     return DifferenceEstimate(
         difference=difference, low=low, high=high, always_low=always_low, always_high=always_high, by_query=by_query,
-        labels=sample.labels, known=int(np.count_nonzero(~np.isnan(design.known) & design.matters)),
+        labels=sample.labels, known=sample.early + np.count_nonzero(~np.isnan(design.known) & design.matters),
         unanswered=sample.unanswered, drawn=drawn, left=left, more=min(max(more, fewest), left) if more else 0,
         more_to_decide=to_decide, more_to_be_precise=to_be_precise, queries_wanted=wanted, without_relevant=without,
         stop=stop,

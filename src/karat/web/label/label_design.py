@@ -114,17 +114,19 @@ def opened_design(pool: str, opinions: str, metric: str, highest: float) -> tupl
 def estimated(made: Design, given: Labelled) -> tuple[DifferenceEstimate, ...]:
     """The difference of each run from the first, by the labels so far.
 
-    Labels that were drawn are a sample; those that somebody chose are known. An item without a grade is missing, also if
-    somebody chose it.
+    Labels that were drawn are a sample, and those from before the first of them are known. Items that somebody chose
+    later count when the order comes to them: only what was not drawn can be chosen, so they are no facts like others.
     """
     grades, drawn = _decided(given)
-    chosen = [one for one, grade in grades.items() if one not in drawn and grade is not None]
+    before = {*given.before}
+    chosen = [one for one, grade in grades.items() if one not in drawn and grade is not None and one in before]
     if chosen:
         made = made.with_known(np.array(chosen), np.array([grades[one] for one in chosen], float))
     asked = [one for one in grades if one in drawn]
     answers: Floats = np.array([_opinion(grades[one]) for one in asked], float)
-    early = [one for one, grade in grades.items() if one not in drawn and grade is None]
-    return estimates(made, np.array(asked, np.int64), answers, early=np.array(early, np.int64))
+    later = {one: _opinion(grade) for one, grade in grades.items() if one not in drawn and one not in {*chosen}}
+    early = np.array([*later], np.int64), np.array([*later.values()], float)
+    return estimates(made, np.array(asked, np.int64), answers, early=early)
 
 
 def _decided(given: Labelled) -> tuple[dict[int, float | None], set[int]]:
