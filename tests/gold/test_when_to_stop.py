@@ -105,3 +105,19 @@ def test_a_skip_before_its_turn_does_not_keep_the_work_open():
     labels = [(pair, 0, float(truth.grade[pair]), True) for pair in order[:-1]]
     (found,) = estimated(made, Labelled(["ada"], [*labels, (order[-1], 0, None, False)]))
     assert in_words([found]) == {"more": 0, "left": 0, "stop": "all"}
+
+
+def test_labels_chosen_while_others_are_drawn_leave_no_bias():
+    """Only what was not drawn can be chosen, so that a choice is no fact like those from before."""
+    truth, _ = seen(60)
+    errors = []
+    for seed in range(150):
+        made = design(METRIC, *truth.ranks, query=truth.query, seed=seed)
+        order = made.order().tolist()
+        good = [one for one in order[40:] if truth.relevant[one] and made.weights[0][one] > 0][:40]
+        drawn = order[:40] + [one for one in order[40:] if one not in good][:20]
+        labels = [(one, 0, float(truth.grade[one]), one not in good) for one in (*drawn, *good)]
+        (found,) = estimated(made, Labelled(["ada"], labels))
+        errors.append(found.difference - made.contributions(truth.grade)[0].mean())
+        assert (found.labels, found.known, found.left) == (60, len(good), len(order) - 60 - len(good))
+    assert abs(np.mean(errors)) < 4 * np.std(errors) / np.sqrt(len(errors))

@@ -190,7 +190,7 @@ def test_settled_as_cannot_tell(tmp_path, pool):
 
 
 def test_the_first_answer_says_if_an_item_was_drawn(tmp_path, pool):
-    """Also for later answers, of others and after the order has come to it; and a skip ends the work like any answer."""
+    """Also for later answers, when the order has come to it; and a skip ends the work like any answer."""
     with labelled(pool[0], tmp_path / "gold.jsonl", "--for", "precision@2") as server:
         last = server.sheet(server.get("/label/sheets?by=ada")["of"] - 1)
         key = {"by": "ada", "query": last["query"], "item": last["items"][-1]["key"]}

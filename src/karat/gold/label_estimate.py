@@ -207,7 +207,7 @@ def _sample(design: Design, asked: Bools, grade: Floats, early: Bools) -> _Sampl
         chance = np.minimum(1.0, design.size * threshold) * rate
     mean_chance = design.mean_probability(count) * rate
     graded = ~np.isnan(grade)
-    counts = (np.count_nonzero(graded & asked), np.count_nonzero((asked | early) & ~graded), np.count_nonzero(graded & early))
+    counts = int((graded & asked).sum()), int(((asked | early) & ~graded).sum()), int((graded & early).sum())
     if design.effects.sums:
         value = design.weights[:, drawn] * design.effects.value(grade)[drawn]
         return _Sample(*counts, answered, whole, chance, mean_chance, value)
@@ -299,7 +299,7 @@ def _reported(
     more = min(max(to_decide, 1), max(to_be_precise, 1)) if stop in (None, "queries") else 0
     return DifferenceEstimate(
         difference=difference, low=low, high=high, always_low=always_low, always_high=always_high, by_query=by_query,
-        labels=sample.labels, known=sample.early + np.count_nonzero(~np.isnan(design.known) & design.matters),
+        labels=sample.labels, known=sample.early + int((~np.isnan(design.known) & design.matters).sum()),
         unanswered=sample.unanswered, drawn=drawn, left=left, more=min(max(more, fewest), left) if more else 0,
         more_to_decide=to_decide, more_to_be_precise=to_be_precise, queries_wanted=wanted, without_relevant=without,
         stop=stop,
