@@ -11,7 +11,7 @@ was drawn with probability min(1, size · t). The estimate takes the model's opi
 (label − f) / probability for every answer: it is unbiased for every n and for any f, the errors of two units are
 uncorrelated, and once all is labelled it is the full value. `gold/label_estimate.py` computes it.
 
-Labels that were not asked for in this order (`known`: judged before, or chosen by a person) have no probability. They
+Labels that were there before this order began (`known`) have no probability. They
 are facts, and the rest is sampled. The choice must not depend on the labels that the order would ask for next: each
 order has random numbers of its own, so that labels drawn for another metric, or with other opinions, are such facts.
 """
