@@ -164,6 +164,10 @@ def test_two_people_at_once_see_their_agreement_and_settle(page, pool, tmp_path)
         page.browser.click(".grades button:nth-child(3)")
         page.until("document.querySelector('.answer').textContent === 'Settled: 2'")
         assert (server.labels[-1]["by"], server.labels[-1]["grade"]) == ("settled", 2)
+        page.browser.click(".grades button:last-child")
+        page.until("document.querySelector('.answer').textContent.startsWith('Settled: can’t tell')")
+        assert (server.labels[-1]["by"], server.labels[-1]["answer"]) == ("settled", "cannot tell")
+        assert page.text(".grades button[aria-pressed=true]").strip() == "Can’t tell"
 
 
 def test_a_reload_goes_on_where_the_person_was(page, pool, tmp_path):
