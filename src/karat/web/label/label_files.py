@@ -6,6 +6,7 @@ After: gold, and qrels.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -17,7 +18,6 @@ import msgspec
 from karat import errors
 from karat._internal.display import plural
 from karat._internal.output import atomic_path
-from karat._internal.writers import put
 from karat.errors import BadArgument, KaratError
 from karat.web.label.label_work import Work
 
@@ -218,14 +218,16 @@ def elsewhere(step: str, wanted: Wanted, kind: type[T]) -> T:
 
 
 def main() -> None:
-    """Do one step."""
+    """Do one step. Its result leaves as it is, through what was standard output: texts and ids must not change."""
+    result = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # anything that prints must not write into the result
     step, wanted = sys.argv[1:]
-    try:
-        result = _STEPS[step](msgspec.json.decode(wanted, type=Wanted))
-    except KaratError as error:
-        put(msgspec.json.encode(_Failed(type(error).__name__, error.problem, error.got, error.hint)).decode())
-        raise SystemExit(2) from None
-    put(msgspec.json.encode(result).decode())
+    with result:
+        try:
+            result.write(msgspec.json.encode(_STEPS[step](msgspec.json.decode(wanted, type=Wanted))))
+        except KaratError as error:
+            result.write(msgspec.json.encode(_Failed(type(error).__name__, error.problem, error.got, error.hint)))
+            raise SystemExit(2) from None
 
 
 if __name__ == "__main__":
