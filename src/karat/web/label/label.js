@@ -264,7 +264,8 @@
     const taken = await store(place(), "/label/undo", { id: id(), by, number: last });
     if (taken.sheet === null) {
       await open(sheet ? sheet.number : about.sheets - 1);
-      say("There is nothing to undo.");
+      say(taken.item !== null ? "Your last answer is taken back; this order of the work does not have its item."
+        : sheet.last ? "Another page of yours has answered since; press u again." : "There is nothing to undo.");
       return;
     }
     await open(taken.sheet, taken.item);
