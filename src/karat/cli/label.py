@@ -213,6 +213,8 @@ def _finish(options: Namespace, wanted: Wanted) -> None:
     left = f"{plural(done.unjudged, 'item', 'items')} of the pool not judged"
     say(f"{plural(done.grades, 'label', 'labels')}, stored in {path}; {left}", error=True)
     if not done.grades:
+        if options.output.exists():
+            say(f"{options.output} is left as it is: no grade stands", error=True)
         return
     items = f"{done.relevant:,} relevant and {done.irrelevant:,} irrelevant items"
     size = f"{plural(done.queries, 'query', 'queries')}, {items}"

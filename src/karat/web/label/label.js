@@ -203,7 +203,8 @@
     reach(n);
     box.focus({ preventScroll: true });
     const { top, bottom } = box.getBoundingClientRect();
-    if (top < 0 || bottom > innerHeight) box.scrollIntoView({ block: bottom - top > innerHeight ? "start" : "nearest" });
+    const begin = $("query").parentNode.offsetHeight, end = innerHeight - $("next").parentNode.offsetHeight; // between the bars
+    if (top < begin || bottom > end) box.scrollIntoView({ block: bottom - top > end - begin ? "start" : "nearest" });
   }
 
   // --- Answers
