@@ -312,5 +312,7 @@ def checked_label(label: Label, scale: Scale) -> Label:
     if len(label.note) > _LONGEST_NOTE:
         raise BadArgument(f"a note has at most {_LONGEST_NOTE:,} characters", got=label.note)
     if checked_person(label.by) != label.by:
-        raise BadArgument("a name has single spaces and letters of the usual width", got=label.by, hint=checked_person(label.by))
+        raise BadArgument(
+            "a name has single spaces and letters of the usual width", got=label.by, hint=checked_person(label.by)
+        )
     return label

@@ -65,9 +65,7 @@ def labels_path(gold: Target) -> Path:
     return path.with_name(f"{path.stem}{_ENDING}")
 
 
-def check_pool(
-    path: Target, content: LabelLines, pool: str, pairs: Collection[tuple[str, str]] | None = None
-) -> None:
+def check_pool(path: Target, content: LabelLines, pool: str, pairs: Collection[tuple[str, str]] | None = None) -> None:
     """Refuse labels of another pool, unless all of them are of `pairs`, the query ids and item keys of this one."""
     if pool in ("", content.header.pool):
         return
