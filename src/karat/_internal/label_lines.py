@@ -287,7 +287,10 @@ def is_labels_file(path: Any) -> bool:
 
 
 def checked_person(name: str) -> str:
-    """The name of a person with single spaces, letters of any width in their usual one; refused if it is not 1 to 60 visible characters."""
+    """The name of a person with single spaces and letters of the usual width.
+
+    It is refused if it is not 1 to 60 visible characters.
+    """
     name = " ".join(unicodedata.normalize("NFKC", name).split())
     if not 1 <= len(name) <= _LONGEST_NAME or not all(char.isprintable() or char in _JOINERS for char in name):
         problem = f"the name of a person is 1 to {_LONGEST_NAME} visible characters"

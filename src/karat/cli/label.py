@@ -48,7 +48,7 @@ _OTHER = "other work than a pool"
     argument("--sample", metavar="N", type=int, group=_OTHER,
              help="label a random sample of N judgements of a run that a model judged, for karat calibrate"),
     argument("--depth", metavar="N", type=int, group=_OTHER,
-             help="the ranks of each query for --holes and --sample (default: 10); with fewer, --sample has more queries"),
+             help="the ranks of each query for --holes and --sample (default: 10); fewer give a sample more queries"),
     argument("--model", metavar="NAME", group=_MODELS,
              help='a model that grades first, or "lexical"; hidden until the person has answered, and never gold'),
     argument("--show-model", action="store_true", group=_MODELS, help="show its opinions before the answer"),

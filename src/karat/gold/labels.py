@@ -48,8 +48,8 @@ from karat.errors import BadArgument
 
 __all__ = [
     "BINARY", "FORMAT", "GRADED", "SETTLED", "Answer", "Grade", "Header", "Key", "Label", "LabelFile", "LabelLines",
-    "Quote", "Scale", "StandingLabels", "by_item", "check_pool", "checked_person", "decide", "is_labels_file", "labels_path",
-    "parse_scale", "read_labels",
+    "Quote", "Scale", "StandingLabels", "by_item", "check_pool", "checked_person", "decide", "is_labels_file",
+    "labels_path", "parse_scale", "read_labels",
 ]  # fmt: skip
 
 

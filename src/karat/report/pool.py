@@ -226,8 +226,8 @@ def _gold_cut(note: Note) -> str:
 def _left_out(note: Note) -> str:
     queries = plural(note.count, "query", "queries")
     return (
-        f"{note.details['name']}: karat eval left out {queries} without gold, so nothing of them is here; "
-        "give the samples instead of the run file to have them, too: karat label --holes SAMPLES, or karat pool SAMPLES."
+        f"{note.details['name']}: karat eval left out {queries} without gold, so nothing of them is here. "
+        "With samples instead of the run file they are: karat label --holes SAMPLES, or karat pool SAMPLES."
     )
 
 
