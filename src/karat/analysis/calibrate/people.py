@@ -25,8 +25,8 @@ from karat.run.item_keys import folded_text, item_key, item_name
 
 def read_people(path: str | PathLike[str], run: Run, metrics: Sequence[str]) -> Labels:
     """The labels of the ranks of a run; items that it does not have are labels of rank 0, which match nothing."""
-    standing = read_labels(path).standing().unswayed()
-    grades = {pair: decide(labels) for pair, labels in by_item(standing).items()}
+    standing = read_labels(path).standing()
+    grades = {pair: decide(labels) for pair, labels in by_item(standing.unswayed()).items()}
     rel = _threshold(metrics)
     labelled: dict[str, dict[str, float]] = {}
     for (own, item), grade in grades.items():
@@ -38,8 +38,10 @@ def read_people(path: str | PathLike[str], run: Run, metrics: Sequence[str]) -> 
         rank.append(place)
         label.append(int(is_relevant(np.array(grade), rel)))
     if not query:
-        problem = f"{path} has no grades that people gave without seeing a model's opinion: it cannot calibrate a judge"
-        raise InputError(problem, hint="karat label, without --show-model")
+        if any(one.grade is not None for one in standing.latest.values()):
+            problem = f"{path} has no grades that people gave without seeing a model's opinion: it cannot calibrate"
+            raise InputError(problem, hint="karat label, without --show-model")
+        raise InputError(f"{path} has no grades yet: it cannot calibrate a judge", hint="karat label")
     found = read_table({"query_id": query, "rank": rank, "label": label}, str(path), metrics)
     names = {"query": "query", "rank": "item", "value": "grade"}
     return found._replace(columns=names, blank=sum(grade is None for grade in grades.values()))
