@@ -203,7 +203,8 @@
     reach(n);
     box.focus({ preventScroll: true });
     const { top, bottom } = box.getBoundingClientRect();
-    if (top < 0 || bottom > innerHeight) box.scrollIntoView({ block: bottom - top > innerHeight ? "start" : "nearest" });
+    const begin = $("query").parentNode.offsetHeight, end = innerHeight - $("next").parentNode.offsetHeight; // between the bars
+    if (top < begin || bottom > end) box.scrollIntoView({ block: bottom - top > end - begin ? "start" : "nearest" });
   }
 
   // --- Answers
@@ -264,7 +265,8 @@
     const taken = await store(place(), "/label/undo", { id: id(), by, number: last });
     if (taken.sheet === null) {
       await open(sheet ? sheet.number : about.sheets - 1);
-      say("There is nothing to undo.");
+      say(taken.item !== null ? "Your last answer is taken back; this order of the work does not have its item."
+        : sheet.last ? "Another page of yours has answered since; press u again." : "There is nothing to undo.");
       return;
     }
     await open(taken.sheet, taken.item);

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from karat.errors import KaratError
-from karat.gold.labels import SETTLED, Label, LabelFile, Quote, StandingLabels, checked_person
+from karat.gold.labels import SETTLED, Key, Label, LabelFile, Quote, StandingLabels, checked_person
 from karat.web.label.label_work import Labelled, Pair, Sheet, Work, WorkItem
 from karat.web.problems import Refused
 
@@ -116,6 +116,8 @@ class Desk:
         """The first answer to each item: it says if the item was drawn, and in which order."""
         self._frontier = 0
         """The number of items at the begin of the order that somebody has answered."""
+        self._shown_model: set[Key] = set()
+        """The people and items of which the person has seen the model's opinion, also if the answer was undone."""
         self._answered: OrderedDict[tuple[str, str], Label | None] = OrderedDict()
         for line in labels.lines:
             self._apply(line)
@@ -124,7 +126,7 @@ class Desk:
     def person(self, by: str) -> Person:
         """The person of this name."""
         try:
-            name = checked_person(by)
+            name = self.standing.name(checked_person(by))
         except KaratError as error:
             raise Refused(400, error.problem, got=error.got) from error
         if name == SETTLED:
@@ -143,11 +145,13 @@ class Desk:
 
     def _apply(self, line: Label) -> Label | None:
         """Fold a line into what stands; an undo returns what it took back."""
-        key = (line.query, line.item, line.by)
+        key = (line.query, line.item, self.standing.name(line.by))
+        if line.answer in ("grade", "cannot tell"):
+            self._shown_model.add(key)
         was = key in self.standing.latest
         taken = self.standing.add(line)
         if taken is not None:
-            key = (taken.query, taken.item, taken.by)
+            key = (taken.query, taken.item, key[2])
             was = True
         pair = self.pairs.get(key[:2])
         change = (key in self.standing.latest) - was
@@ -264,12 +268,15 @@ class Desk:
             Quote(start, end, text[start:end]) for start, end in sorted({(one.start, one.end) for one in given.quotes})
         )
         grade = None if given.grade is None else float(given.grade)
+        seen = item.model is not None and (
+            self.show_model or by == SETTLED or (given.query, given.item, by) in self._shown_model
+        )
         first = self._first.get(pair)
         probability = self.probability(pair) if first is None else first.probability
         order = "" if probability is None else self.work.order_id if first is None else first.order
         return Label(
             given.query, given.item, given.answer, grade, quotes, given.note, by,
-            probability=probability, order=order, model=item.model,
+            probability=probability, order=order, model=item.model, seen=seen,
         )  # fmt: skip
 
     def sheet(self, person: Person, number: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ After: gold, and qrels.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -17,7 +18,6 @@ import msgspec
 from karat import errors
 from karat._internal.display import plural
 from karat._internal.output import atomic_path
-from karat._internal.writers import put
 from karat.errors import BadArgument, KaratError
 from karat.web.label.label_work import Work
 
@@ -42,6 +42,8 @@ class Wanted(msgspec.Struct, frozen=True):
     metric: str | None = None
     highest: float = 3.0
     model: str | None = None
+    depth: int = 10
+    """The number of ranks of each query of holes or of a sample."""
     settings: dict[str, Any] = {}
     """The settings of the model: budget, cache, price."""
     confirm: bool = True
@@ -108,10 +110,10 @@ def _made(wanted: Wanted) -> Pool:
     if wanted.kind == "holes":
         from karat.gold.pool import holes_of
 
-        return holes_of(wanted.source, wanted.gold)
+        return holes_of(wanted.source, wanted.gold, depth=wanted.depth)
     from karat.gold.judged_sample import sample_of
 
-    return sample_of(wanted.source, wanted.count)
+    return sample_of(wanted.source, wanted.count, depth=wanted.depth)
 
 
 def ask_model(pool: Pool, wanted: Wanted, known: dict[tuple[str, str], float]) -> dict[tuple[str, str], float]:
@@ -153,11 +155,15 @@ def _write_opinions(path: Path, opinions: dict[tuple[str, str], float]) -> None:
 
 def finish(wanted: Wanted) -> Written:
     """Write gold from the labels, and qrels if they are wanted."""
-    from karat.gold.labels import labels_path, read_labels
+    from karat.gold.labels import check_pool, labels_path, read_labels
     from karat.gold.pool_file import read_pool
     from karat.gold.written_gold import write_gold, write_qrels
+    from karat.web.label.label_design import digest
 
-    pool, labels = read_pool(wanted.pool), read_labels(labels_path(wanted.out)).standing().latest
+    path = labels_path(wanted.out)
+    pool, content = read_pool(wanted.pool), read_labels(path)
+    check_pool(path, content, digest(pool), {(one.id, item.key) for one in pool.queries for item in one.items})
+    labels = content.standing().latest
     given = sum(one.answer == "grade" for one in labels.values())
     if not given:
         return Written(0, 0, 0, 0, pool.size - pool.judged)
@@ -228,14 +234,16 @@ def elsewhere(step: str, wanted: Wanted, kind: type[T]) -> T:
 
 
 def main() -> None:
-    """Do one step."""
+    """Do one step. Its result leaves as it is, through what was standard output: texts and ids must not change."""
+    result = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # anything that prints must not write into the result
     step, wanted = sys.argv[1:]
-    try:
-        result = _STEPS[step](msgspec.json.decode(wanted, type=Wanted))
-    except KaratError as error:
-        put(msgspec.json.encode(_Failed(type(error).__name__, error.problem, error.got, error.hint)).decode())
-        raise SystemExit(2) from None
-    put(msgspec.json.encode(result).decode())
+    with result:
+        try:
+            result.write(msgspec.json.encode(_STEPS[step](msgspec.json.decode(wanted, type=Wanted))))
+        except KaratError as error:
+            result.write(msgspec.json.encode(_Failed(type(error).__name__, error.problem, error.got, error.hint)))
+            raise SystemExit(2) from None
 
 
 if __name__ == "__main__":
