@@ -202,6 +202,38 @@ def test_known_labels_are_facts():
     assert none.low == none.high == pytest.approx(full)
 
 
+@pytest.mark.parametrize("before", ["precision(rel=2)@5", "opinions"])
+def test_labels_of_another_order_leave_no_bias(before):
+    """What another metric, or other opinions, asked for says nothing on the random numbers of this order."""
+    truth, opinion = seen(queries=60, kappa=0.3)
+    errors = []
+    for seed in range(150):
+        given = (METRIC, opinion) if before == "opinions" else (before, None)
+        first = design(given[0], *truth.ranks, query=truth.query, opinion=given[1], seed=seed).order()[:60]
+        made = design(METRIC, *truth.ranks, query=truth.query, seed=seed)
+        order = np.array([pair for pair in made.order().tolist() if pair not in first][:30])
+        after = made.with_known(first, truth.grade[first])
+        assert after.order_id == made.order_id
+        full = made.contributions(truth.grade)[0].mean()
+        errors.append(estimate(after, order, truth.grade[order]).difference - full)
+    assert abs(np.mean(errors)) < 4 * np.std(errors) / sqrt(len(errors))
+
+
+@pytest.mark.parametrize("metric", [METRIC, "recall(rel=2)@5"])
+def test_a_skip_before_its_turn_is_missing(metric):
+    """It does not move the sample, and the work comes to its end without it."""
+    truth, opinion = seen()
+    made = design(metric, *truth.ranks, query=truth.query, opinion=opinion)
+    order = made.order()
+    some, early = order[: made.cost[made.unit[order[0]]]], (order[-1:], np.array([np.nan]))
+    alone = estimate(made, some, truth.grade[some])
+    found = estimate(made, some, truth.grade[some], early=early)
+    assert (found.difference, found.low, found.high) == (alone.difference, alone.low, alone.high)
+    assert (found.left, found.unanswered) == (alone.left - 1, 1)
+    found = estimate(made, order[:-1], truth.grade[order[:-1]], early=early)
+    assert (found.left, found.stop, found.unanswered) == (0, "all", 1)
+
+
 @pytest.mark.parametrize("metric", [METRIC, "recall(rel=2)@5"])
 def test_a_label_given_out_of_turn_keeps_the_order_of_the_others(metric):
     truth, opinion = seen()

@@ -164,6 +164,10 @@ def test_two_people_at_once_see_their_agreement_and_settle(page, pool, tmp_path)
         page.browser.click(".grades button:nth-child(3)")
         page.until("document.querySelector('.answer').textContent === 'Settled: 2'")
         assert (server.labels[-1]["by"], server.labels[-1]["grade"]) == ("settled", 2)
+        page.browser.click(".grades button:last-child")
+        page.until("document.querySelector('.answer').textContent.startsWith('Settled: can’t tell')")
+        assert (server.labels[-1]["by"], server.labels[-1]["answer"]) == ("settled", "cannot tell")
+        assert page.text(".grades button[aria-pressed=true]").strip() == "Can’t tell"
 
 
 def test_a_reload_goes_on_where_the_person_was(page, pool, tmp_path):
@@ -255,18 +259,48 @@ def test_the_order_for_a_metric_says_how_many_more(page, pool, tmp_path):
         assert "first-words minus bm25" in page.text("#estimate")
 
 
-@pytest.mark.parametrize("key", ["l", "?", "/"])
-def test_dialogs_open_and_close_by_key(page, pool, tmp_path, key):
+def test_dialogs_open_and_close_by_key(page, pool, tmp_path):
     with labelled(tmp_path / "pool.parquet", tmp_path / "gold.jsonl", "--by", "Ada") as server:
         page.open(server)
-        page.browser.press(key)
-        page.until("document.querySelector('dialog[open]')")
-        if key == "/":
-            page.browser.type(pool.queries[2].items[0].text.split()[0])
-            page.press("Enter")
-            page.until("document.querySelector('#found .jump')")
-        page.browser.press("1")
-        page.browser.press("Escape")
-        page.until("!document.querySelector('dialog[open]')")
-        assert page.current is not None
-        assert server.labels == []
+        for key in ("l", "?", "/"):
+            page.browser.press(key)
+            page.until("document.querySelector('dialog[open]')")
+            if key == "/":
+                page.browser.type(pool.queries[2].items[0].text.split()[0])
+                page.press("Enter")
+                page.until("document.querySelector('#found .jump')")
+            page.browser.press("1")
+            page.browser.press("Escape")
+            page.until("!document.querySelector('dialog[open]')")
+            assert page.current is not None
+            assert server.labels == []
+
+
+def test_an_undo_in_a_page_that_is_behind(page, pool, tmp_path):
+    with labelled(tmp_path / "pool.parquet", tmp_path / "gold.jsonl", "--by", "Ada") as server:
+        page.open(server)
+        page.press("1")
+        page.until("document.querySelectorAll('.answered').length === 1")
+        server.grade(pool.queries[0].id, page.current[1], 2, "Ada")
+        page.browser.press("u")
+        page.until("document.querySelector('#said').textContent.startsWith('Another page of yours has answered since')")
+        assert "undo" not in [line.get("answer") for line in server.labels]
+        page.press("u")
+        page.until("document.querySelectorAll('.answered').length === 1")
+        assert server.labels[-1]["answer"] == "undo"
+
+
+@pytest.mark.parametrize("size", [(390, 844), (1400, 700)])
+def test_the_bar_below_covers_no_button_of_the_item(page, pool, tmp_path, size):
+    with labelled(tmp_path / "pool.parquet", tmp_path / "gold.jsonl", "--by", "Ada") as server:
+        page.open(server, width=size[0], height=size[1])
+        for _ in pool.queries[0].items:
+            places = page.browser.run(
+                "(() => { const row = [...document.querySelectorAll('.item.current .more button')];"
+                "return [new Set(row.map(b => b.offsetTop)).size, row[0].getBoundingClientRect().bottom,"
+                "document.querySelector('.steps').getBoundingClientRect().top]; })()"
+            )
+            assert places[0] == 1
+            assert places[1] < places[2]
+            page.browser.press("j")
+            page.browser.settle()

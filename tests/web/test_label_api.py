@@ -162,13 +162,56 @@ def test_people_disagree_and_settle(tmp_path, pool):
         (one,) = server.get("/label/differing")["items"]
         assert [(own["by"], own["grade"]) for own in one["grades"]] == [("ada", 3), ("bob", 1)]
         settle = {"id": "s", "by": "ada", "query": sheet["query"], "item": keys[2], "answer": "grade", "grade": 3}
-        assert server.post("/label/settle", settle).json == {"settled": 3}
-        assert server.get("/label/differing")["items"][0]["settled"] == 3
+        assert server.post("/label/settle", settle).json == {"settled": {"answer": "grade", "grade": 3}}
+        assert server.get("/label/differing")["items"][0]["settled"] == {"answer": "grade", "grade": 3}
         assert server.get("/label/standing")["agreement"]["unsettled"] == 0
     gold = [json.loads(line) for line in (tmp_path / "gold.jsonl").read_text().splitlines()]
     assert Counter(item["grade"] for item in gold[0]["gold"]) == Counter([0, 2, 3])
     grades = [int(line.split()[3]) for line in (tmp_path / "qrels.txt").read_text().splitlines()]
     assert Counter(grades) == Counter({-1: pool[1].size - 3, 0: 1, 2: 1, 3: 1})
+
+
+def test_settled_as_cannot_tell(tmp_path, pool):
+    with labelled(pool[0], tmp_path / "gold.jsonl", "--for", "precision@2") as server:
+        sheet = server.sheet(0)
+        key = sheet["items"][0]["key"]
+        server.grade(sheet["query"], key, 3, "ada")
+        server.grade(sheet["query"], key, 1, "bob")
+        before = server.get("/label/standing")["choice"]
+        settle = {"id": "s", "by": "ada", "query": sheet["query"], "item": key, "answer": "cannot tell"}
+        settled = {"answer": "cannot tell", "grade": None}
+        assert server.post("/label/settle", settle).json == {"settled": settled}
+        assert [one["settled"] for one in server.get("/label/differing")["items"]] == [settled]
+        standing = server.get("/label/standing")
+        assert standing["agreement"]["unsettled"] == 0
+        assert standing["choice"]["left"] == before["left"]
+        (one,) = server.get("/label/estimate")["estimates"]
+        assert (one["labels"], one["drawn"], one["unit"]) == (0, 0, "item")
+
+
+def test_the_first_answer_says_if_an_item_was_drawn(tmp_path, pool):
+    """Also for later answers, when the order has come to it; and a skip ends the work like any answer."""
+    with labelled(pool[0], tmp_path / "gold.jsonl", "--for", "precision@2") as server:
+        last = server.sheet(server.get("/label/sheets?by=ada")["of"] - 1)
+        key = {"by": "ada", "query": last["query"], "item": last["items"][-1]["key"]}
+        server.post("/label/answer", {"id": "skip", "answer": "skip", **key})
+        number = 0
+        while number is not None:
+            sheet = server.sheet(number)
+            for item in sheet["items"]:
+                if item["label"] is None:
+                    number = server.grade(sheet["query"], item["key"], 1).json["next"]
+        assert server.get("/label/standing")["choice"] == {"metric": "precision@2", "more": 0, "left": 0, "stop": "all"}
+        server.grade(last["query"], key["item"], 1, "bob")
+        first = server.labels[1]
+        server.grade(first["query"], first["item"], 2, "bob")
+        chosen, drawn = server.labels[-2:]
+        assert not {"probability", "order"} & {*chosen}
+        assert (drawn["probability"], drawn["order"]) == (first["probability"], first["order"])
+        (one,) = server.get("/label/estimate")["estimates"]
+        assert (one["known"], one["stop"]) == (1, "all")
+    done = run_karat("label", pool[0], "-o", "gold.jsonl", "--for", "precision@3", "--write", cwd=tmp_path, text=True)
+    assert " 0 of them drawn; " in done.stderr
 
 
 def test_the_order_for_a_metric(tmp_path, pool):

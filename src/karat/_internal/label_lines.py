@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping
 from math import isfinite
 from os import PathLike
@@ -58,8 +59,12 @@ class Label(msgspec.Struct, frozen=True, omit_defaults=True):
     """UTC, ISO 8601 with milliseconds."""
     probability: float | None = None
     """The probability with which this label was drawn, if it was drawn."""
+    order: str = ""
+    """The digest of the order that it was drawn in, if it was drawn."""
     model: float | None = None
     """The model's opinion, if it was asked."""
+    seen: bool = False
+    """True if the person could see the model's opinion before."""
     number: int = 0
     """The running number of the line in its file, from 1."""
 
@@ -144,22 +149,32 @@ class StandingLabels:
         """The label of each query, item and person."""
         self._given: dict[Key, list[Label]] = {}
         self._order: dict[str, list[Key]] = {}
+        self._names = {SETTLED: SETTLED}
         for line in lines:
             self.add(line)
 
     def add(self, line: Label) -> Label | None:
         """Apply the next line. An undo returns the label that it takes back, None if there is none."""
         if line.answer == "undo":
-            return self._undo(line.by)
-        key = (line.query, line.item, line.by)
+            return self._undo(self.name(line.by))
+        key = (line.query, line.item, self.name(line.by))
         self._given.setdefault(key, []).append(line)
-        self._order.setdefault(line.by, []).append(key)
+        self._order.setdefault(key[2], []).append(key)
         self.latest[key] = line
         return None
 
+    def name(self, by: str) -> str:
+        """The name of a person as it was first written: "Ada" and "ada" are one."""
+        return self._names.setdefault(by.casefold(), by)
+
+    def unswayed(self) -> dict[Key, Label]:
+        """The last label of each query, item and person that was given without the opinion of a model."""
+        own = {key: [one for one in given if not one.seen] for key, given in self._given.items()}
+        return {key: given[-1] for key, given in own.items() if given}
+
     def last(self, by: str) -> Label | None:
         """The label that an undo of this person would take back."""
-        order = self._order.get(by)
+        order = self._order.get(self.name(by))
         return self._given[order[-1]][-1] if order else None
 
     def _undo(self, by: str) -> Label | None:
@@ -224,6 +239,8 @@ def read_labels(path: str | PathLike[str]) -> LabelLines:
 
 def parse_labels(content: bytes, source: str) -> LabelLines:
     """The content of a labels file; a line that is no label is refused with its number."""
+    begin = len(BOM_UTF8) if content.startswith(BOM_UTF8 + MARK) else 0
+    content = content[begin:]
     if not content.startswith(MARK) and not MARK.startswith(content):
         raise InputError(f"{source} is no file of labels: its first line is not that of karat label", got=content[:60])
     whole = content.rfind(b"\n") + 1
@@ -248,7 +265,7 @@ def parse_labels(content: bytes, source: str) -> LabelLines:
             raise InputError(problem, hint="pip install --upgrade karat")
     if header is None:  # the header itself is cut off
         header = Header(FORMAT, "", GRADED)
-    return LabelLines(header, lines, whole, torn)
+    return LabelLines(header, lines, begin + whole, torn)
 
 
 _LABEL, _HEADER = msgspec.json.Decoder(Label), msgspec.json.Decoder(Header)
@@ -266,14 +283,17 @@ def is_labels_file(path: Any) -> bool:
     """True if a path is that of a labels file."""
     try:
         with Path(path).open("rb") as file:
-            return file.read(len(MARK)) == MARK
+            return file.read(len(BOM_UTF8 + MARK)).removeprefix(BOM_UTF8).startswith(MARK)
     except (OSError, TypeError, ValueError):
         return False
 
 
 def checked_person(name: str) -> str:
-    """The name of a person with single spaces; refused if it is not 1 to 60 visible characters."""
-    name = unicodedata.normalize("NFC", " ".join(name.split()))
+    """The name of a person with single spaces and letters of the usual width.
+
+    It is refused if it is not 1 to 60 visible characters.
+    """
+    name = " ".join(unicodedata.normalize("NFKC", name).split())
     if not 1 <= len(name) <= _LONGEST_NAME or not all(char.isprintable() or char in _JOINERS for char in name):
         problem = f"the name of a person is 1 to {_LONGEST_NAME} visible characters"
         raise BadArgument(problem, got=name, hint="--by ada")
@@ -297,5 +317,7 @@ def checked_label(label: Label, scale: Scale) -> Label:
     if len(label.note) > _LONGEST_NOTE:
         raise BadArgument(f"a note has at most {_LONGEST_NOTE:,} characters", got=label.note)
     if checked_person(label.by) != label.by:
-        raise BadArgument("a name has single spaces", got=label.by, hint=checked_person(label.by))
+        raise BadArgument(
+            "a name has single spaces and letters of the usual width", got=label.by, hint=checked_person(label.by)
+        )
     return label

@@ -47,6 +47,8 @@ _OTHER = "other work than a pool"
     argument("--gold", metavar="FILE", type=Path, group=_OTHER, help="the gold that is known, for --holes"),
     argument("--sample", metavar="N", type=int, group=_OTHER,
              help="label a random sample of N judgements of a run that a model judged, for karat calibrate"),
+    argument("--depth", metavar="N", type=int, group=_OTHER,
+             help="the ranks of each query for --holes and --sample (default: 10); fewer give a sample more queries"),
     argument("--model", metavar="NAME", group=_MODELS,
              help='a model that grades first, or "lexical"; hidden until the person has answered, and never gold'),
     argument("--show-model", action="store_true", group=_MODELS, help="show its opinions before the answer"),
@@ -66,7 +68,7 @@ _OTHER = "other work than a pool"
 def label(options: Namespace) -> None:
     """Prepare the work, serve the page until Ctrl-C, then write the gold."""
     from karat._internal.output import new_name
-    from karat.gold.labels import GRADED, is_labels_file, labels_path, parse_scale, read_labels
+    from karat.gold.labels import GRADED, SETTLED, checked_person, is_labels_file, labels_path, parse_scale, read_labels
     from karat.web.label.label_files import Prepared, elsewhere
 
     path = labels_path(options.output)
@@ -75,6 +77,9 @@ def label(options: Namespace) -> None:
             f"-o {new_name(options.output)}; to keep what is judged: karat pool RUN --gold {quote(str(options.output))}"
         )
         raise BadArgument(f"{options.output} was not made by karat label: it is not replaced", hint=hint)
+    options.by = checked_person(options.by) if options.by else ""
+    if options.by.casefold() == SETTLED:
+        raise BadArgument("this name is kept for settled disagreements", got=options.by, hint="--by ada")
     scale = None if options.scale is None else parse_scale(options.scale)
     if scale is None and path.exists() and is_labels_file(path):
         scale = read_labels(path).header.scale
@@ -108,6 +113,9 @@ def _wanted(options: Namespace, highest: float) -> Wanted:
         raise BadArgument("--holes and --gold belong together", hint=hint)
     if kind == "sample" and options.sample < 1:
         raise BadArgument("--sample must be above 0", got=options.sample, hint="--sample 50")
+    if options.depth is not None and (kind == "pool" or options.depth < 1):
+        problem = "--depth must be above 0" if kind != "pool" else "--depth is for --holes and --sample"
+        raise BadArgument(problem, got=options.depth, hint="karat pool --depth 5" if kind == "pool" else "--depth 5")
     if options.show_model and options.model is None and kind == "pool":
         raise BadArgument("--show-model needs --model", hint="--model gpt-4o-mini --show-model")
     check_outputs({"-o": options.output, **({"--qrels": options.qrels} if options.qrels else {})}, _inputs(options))
@@ -116,7 +124,8 @@ def _wanted(options: Namespace, highest: float) -> Wanted:
     settings = {name: value for name, value in settings.items() if value is not None}
     return Wanted(
         str(source), str(options.output), kind, None if options.gold is None else str(options.gold),
-        options.sample or 0, options.metric, highest, options.model, settings,
+        options.sample or 0, options.metric, highest, options.model,
+        options.depth or 10, settings,
         confirm=not options.yes, qrels=None if options.qrels is None else str(options.qrels),
     )  # fmt: skip
 
@@ -128,7 +137,7 @@ def _inputs(options: Namespace) -> list[Path]:
 def _serve(options: Namespace, wanted: Wanted, prepared: object) -> None:
     """Open the labels, and serve the page."""
     from karat.cli.view import listen_at, open_browser
-    from karat.gold.labels import LabelFile, checked_person, labels_path, parse_scale
+    from karat.gold.labels import LabelFile, labels_path, parse_scale
     from karat.web.label.label_desk import Desk
     from karat.web.label.label_files import Prepared
     from karat.web.server import serve
@@ -136,13 +145,12 @@ def _serve(options: Namespace, wanted: Wanted, prepared: object) -> None:
 
     assert isinstance(prepared, Prepared)
     guideline = _guideline(options.guideline)
-    by = checked_person(options.by) if options.by else ""
     scale = None if options.scale is None else parse_scale(options.scale)
     work, path = prepared.work, labels_path(options.output)
     with LabelFile(path, pool=work.pool, pairs=work.pairs(), scale=scale) as labels:
         if labels.torn:
             say(f"{path} ended in a torn line of {labels.torn} bytes: it was moved to {path.name}.torn", error=True)
-        desk = Desk(work, labels, by=by, guideline=guideline, show_model=options.show_model)
+        desk = Desk(work, labels, by=options.by, guideline=guideline, show_model=options.show_model)
         at = listen_at(options.port)
         port, token, once = at.getsockname()[1], token_urlsafe(24), token_urlsafe(24)
         address = f"http://127.0.0.1:{port}/label?token="
@@ -205,6 +213,8 @@ def _finish(options: Namespace, wanted: Wanted) -> None:
     left = f"{plural(done.unjudged, 'item', 'items')} of the pool not judged"
     say(f"{plural(done.grades, 'label', 'labels')}, stored in {path}; {left}", error=True)
     if not done.grades:
+        if options.output.exists():
+            say(f"{options.output} is left as it is: no grade stands", error=True)
         return
     items = f"{done.relevant:,} relevant and {done.irrelevant:,} irrelevant items"
     size = f"{plural(done.queries, 'query', 'queries')}, {items}"

@@ -11,14 +11,16 @@ was drawn with probability min(1, size · t). The estimate takes the model's opi
 (label − f) / probability for every answer: it is unbiased for every n and for any f, the errors of two units are
 uncorrelated, and once all is labelled it is the full value. `gold/label_estimate.py` computes it.
 
-Labels that were not asked for in this order (`known`: judged before, or chosen by a person) have no probability. They
-are facts, and the rest is sampled. The choice must not depend on the labels that the order would ask for next.
+Labels that were there before this order began (`known`) have no probability. They
+are facts, and the rest is sampled. The choice must not depend on the labels that the order would ask for next: each
+order has random numbers of its own, so that labels drawn for another metric, or with other opinions, are such facts.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 
@@ -90,14 +92,19 @@ class Design:
         return float(self.effects.value(np.array([max(self.highest, self.guess.max(initial=1.0))]))[0])
 
     @cached_property
+    def matters(self) -> Bools:
+        """Flags of the pairs whose labels can change a difference."""
+        if self.effects.sums:
+            return np.asarray((self.weights != 0).any(axis=0))
+        pairs = [self.effects.matters(self.ranks[0], rank, self.query, self.queries) for rank in self.ranks[1:]]
+        return np.asarray(self.effects.needed(self.ranks) & np.any(pairs, axis=0)[self.query])
+
+    @cached_property
     def unit(self) -> Ints:
         """The unit of each pair; -1 if its label is known or cannot matter."""
-        unknown: Bools = np.isnan(self.known)
+        asked: Bools = np.isnan(self.known) & self.matters
         if self.effects.sums:
-            asked = unknown & (self.weights != 0).any(axis=0)
             return np.where(asked, np.cumsum(asked) - 1, -1)
-        pairs = [self.effects.matters(self.ranks[0], rank, self.query, self.queries) for rank in self.ranks[1:]]
-        asked = unknown & self.effects.needed(self.ranks) & np.any(pairs, axis=0)[self.query]
         some = np.bincount(self.query, asked, self.queries) > 0
         return np.where(asked, (np.cumsum(some) - 1)[self.query], -1)
 
@@ -134,9 +141,23 @@ class Design:
         return size
 
     @cached_property
+    def _size_of_pairs(self) -> Floats:
+        """The drawing size of each pair's unit before more labels became known; 0 if it was not drawn."""
+        if self.first_size is not None:
+            return self.first_size
+        return np.where(self.unit >= 0, np.append(self.size, 0.0)[self.unit], 0.0)
+
+    @cached_property
+    def order_id(self) -> str:
+        """The digest of all that decides the order. Orders with different ones have independent random numbers."""
+        about = f"{self.effects.metric} {self.effects.sums} {self.seed}".encode()
+        return blake2b(about + self._size_of_pairs.tobytes(), digest_size=8).hexdigest()
+
+    @cached_property
     def key(self) -> Floats:
         """The permanent random number of each unit divided by its size: units are asked for in ascending order."""
-        drawn = np.random.default_rng([self.seed, 1]).random(self.queries if not self.effects.sums else len(self.query))
+        rng = np.random.default_rng([self.seed, 1, int(self.order_id, 16)])
+        drawn = rng.random(self.queries if not self.effects.sums else len(self.query))
         first = self.unit_query if not self.effects.sums else (self.unit >= 0).nonzero()[0]
         key: Floats = drawn[first] / self.size
         return key
@@ -203,8 +224,7 @@ class Design:
         """The same design with more labels that are known without being drawn; the order of the others stays."""
         known = self.known.copy()
         known[pairs] = grades
-        size = np.where(self.unit >= 0, np.append(self.size, 0.0)[self.unit], 0.0)
-        return replace(self, known=known, first_size=self.first_size if self.first_size is not None else size)
+        return replace(self, known=known, first_size=self._size_of_pairs)
 
     def contributions(self, grade: Floats) -> Floats:
         """The sum of the differences of each query, for one labelling of all pairs: comparisons × queries."""

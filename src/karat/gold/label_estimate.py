@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats, Ints
+from karat._internal.arrays import Bools, Floats, Ints, is_relevant
 from karat.errors import BadArgument, InputError
 from karat.gold.choice import Design
 from karat.stats.agreement import t_quantile
@@ -55,7 +55,7 @@ _Z, _TINY = NormalDist().inv_cdf((1 + LEVEL) / 2), 1e-12
 
 Stop = Literal["decided", "equal", "precise", "queries", "all"]
 """Reasons to stop: one run is better; the runs are equal within the tolerance; the interval is within the tolerance;
-only more queries would help; all is labelled."""
+the queries vary more than the labels that are missing, and these queries are too few; all is labelled."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,6 +63,7 @@ class DifferenceEstimate:
     """The difference of a run from the first one, as far as the labels tell."""
 
     difference: float
+    """Without bias, except that it is kept within what the labels so far leave possible."""
     low: float
     high: float
     always_low: float
@@ -71,6 +72,8 @@ class DifferenceEstimate:
     """The estimated difference of each query."""
     labels: int
     """Labels that were asked for and given."""
+    known: int
+    """Labels that matter and were known without being drawn."""
     unanswered: int
     """Labels that were asked for and not given."""
     drawn: int
@@ -78,11 +81,14 @@ class DifferenceEstimate:
     left: int
     """Labels that could still matter."""
     more: int
-    """Labels until it is decided or precise, if the difference and the variance stay as they are; 0 once it is."""
+    """Labels until it is decided or precise, if the difference and the variance stay as they are, and as many as the
+    fewest draws need; 0 once it is."""
     more_to_decide: int
     more_to_be_precise: int
     queries_wanted: int | None
     """The number of queries whose total interval would exclude 0 if all were labelled; None if it is not known."""
+    without_relevant: int
+    """Queries of which no item is known to be relevant; one that has none counts as a difference of 0."""
     stop: Stop | None
     """The reason to stop, if there is one."""
 
@@ -104,6 +110,8 @@ class _Sample(NamedTuple):
 
     labels: int
     unanswered: int
+    early: int
+    """Labels that were given before their turn."""
     answered: Bools
     complete: Bools
     """Flags of the units without a missing answer."""
@@ -116,7 +124,13 @@ class _Sample(NamedTuple):
 
 
 def estimate(
-    design: Design, labelled: Ints, grades: Floats, *, run: int = 1, tolerance: float = TOLERANCE
+    design: Design,
+    labelled: Ints,
+    grades: Floats,
+    *,
+    run: int = 1,
+    tolerance: float = TOLERANCE,
+    early: tuple[Ints, Floats] | None = None,
 ) -> DifferenceEstimate:
     """Estimate the difference of a run from the first one.
 
@@ -126,26 +140,34 @@ def estimate(
         grades: the grade of each; NaN for one that was skipped, or that a person could not tell.
         run: the run that is compared with the first, from 1.
         tolerance: the half-width of the interval that is precise enough.
+        early: pairs that were answered before their turn, and their grades: they count once it has come.
     """
     if not tolerance > 0:
         raise BadArgument("the tolerance must be above 0", got=tolerance, hint=f"{TOLERANCE}")
     if not 1 <= run <= design.comparisons:
         raise BadArgument("no such run to compare with the first", got=run, hint=f"1 to {design.comparisons}")
-    labels = _one_per_pair(design, np.asarray(labelled, np.int64), np.asarray(grades, float))
-    sample = _sample(design, *labels)
-    expected = _corrected(design, labels[1])[run - 1]
+    asked, grade = _one_per_pair(design, np.asarray(labelled, np.int64), np.asarray(grades, float))
+    chosen, given = (asked & False, grade) if early is None else _one_per_pair(design, *early)
+    chosen, grade = chosen & ~asked, np.where(asked, grade, given)
+    sample = _sample(design, asked, grade, chosen)
+    expected = _corrected(design, grade)[run - 1]
     residual = np.where(sample.answered, sample.value[run - 1] - expected, 0.0)
     corrected = expected + residual / np.maximum(sample.chance, _TINY)
     by_query = design.fixed[run - 1] + np.bincount(design.unit_query, corrected, design.queries)
-    return _reported(design, sample, run, by_query, residual, tolerance)
+    return _reported(design, sample, run, by_query, residual, tolerance, _without_relevant(design, grade))
 
 
 def estimates(
-    design: Design, labelled: Ints, grades: Floats, *, tolerance: float = TOLERANCE
+    design: Design,
+    labelled: Ints,
+    grades: Floats,
+    *,
+    tolerance: float = TOLERANCE,
+    early: tuple[Ints, Floats] | None = None,
 ) -> tuple[DifferenceEstimate, ...]:
     """The estimate of each run against the first; nothing is decided by the number of comparisons alone."""
     runs = range(1, design.comparisons + 1)
-    return tuple(estimate(design, labelled, grades, run=run, tolerance=tolerance) for run in runs)
+    return tuple(estimate(design, labelled, grades, run=run, tolerance=tolerance, early=early) for run in runs)
 
 
 def _one_per_pair(design: Design, labelled: Ints, grades: Floats) -> tuple[Bools, Floats]:
@@ -163,30 +185,36 @@ def _one_per_pair(design: Design, labelled: Ints, grades: Floats) -> tuple[Bools
     return asked, grade
 
 
-def _sample(design: Design, asked: Bools, grade: Floats) -> _Sample:
+def _without_relevant(design: Design, grade: Floats) -> int:
+    """The number of queries without a relevant item so far."""
+    relevant = is_relevant(np.where(np.isnan(grade), design.known, grade), design.effects.metric.rel)
+    return design.queries - len(np.unique(design.query[relevant]))
+
+
+def _sample(design: Design, asked: Bools, grade: Floats, early: Bools) -> _Sample:
     unit, units = design.unit, len(design.cost)
     drawn = unit >= 0
-    done = np.bincount(unit[drawn], asked[drawn], units) == design.cost
+    in_turn = np.bincount(unit[drawn], asked[drawn], units) > 0
+    done = np.bincount(unit[drawn], (asked | early)[drawn], units) == design.cost
     given = np.bincount(unit[drawn], ~np.isnan(grade[drawn]), units)
-    answered = done & (given > 0)
-    count = int(np.searchsorted(design.ascending, design.key[done].max(initial=0.0), side="right")) if done.any() else 0
-    threshold = design.ascending[count]
-    asked_for = float(design.cost[design.key < threshold].sum())
-    rate = float(given[done].sum()) / asked_for if asked_for else 1.0
+    reached = design.key[done & in_turn].max(initial=0.0)
+    threshold = design.key[(design.key > reached) & ~(done & ~in_turn)].min(initial=np.inf)
+    passed = design.key < threshold
+    count, asked_for = int(np.count_nonzero(passed)), float(design.cost[passed].sum())
+    whole, answered = done & (given == design.cost), done & passed & (given > 0)
+    rate = float(given[answered].sum()) / asked_for if asked_for else 1.0
     with np.errstate(invalid="ignore"):
         chance = np.minimum(1.0, design.size * threshold) * rate
     mean_chance = design.mean_probability(count) * rate
-    labels = int((~np.isnan(grade)).sum())
-    counts = labels, int(asked.sum()) - labels
+    graded = ~np.isnan(grade)
+    counts = int((graded & asked).sum()), int(((asked | early) & ~graded).sum()), int((graded & early).sum())
     if design.effects.sums:
         value = design.weights[:, drawn] * design.effects.value(grade)[drawn]
-        return _Sample(*counts, answered, answered & (given == design.cost), chance, mean_chance, value)
+        return _Sample(*counts, answered, whole, chance, mean_chance, value)
     partly = (answered & (given < design.cost)).any()
     drawings = design.drawn_grades() if partly else np.nan_to_num(design.known)[None]
     value = design.differences(np.where(np.isnan(grade), drawings, grade)).mean(axis=1)
-    return _Sample(
-        *counts, answered, answered & (given == design.cost), chance, mean_chance, value[:, design.unit_query]
-    )
+    return _Sample(*counts, answered, whole, chance, mean_chance, value[:, design.unit_query])
 
 
 def _corrected(design: Design, grade: Floats) -> Floats:
@@ -234,10 +262,9 @@ class _Boundary:
 
 
 def _reported(
-    design: Design, sample: _Sample, run: int, by_query: Floats, residual: Floats, tolerance: float
+    design: Design, sample: _Sample, run: int, by_query: Floats, residual: Floats, tolerance: float, without: int
 ) -> DifferenceEstimate:
     queries, boundary = design.queries, _Boundary(design, run - 1)
-    difference = float(by_query.sum()) / queries
     chance = np.maximum(sample.mean_chance, _TINY)
     count = np.count_nonzero(sample.answered & (chance < 1))
     assumed = float(design.assumed_variance(chance)[run - 1])
@@ -250,27 +277,32 @@ def _reported(
     half, always = wide * sqrt(variance), boundary.half(variance * (wide / _Z) ** 2)
     effects = _possible_effects(design, run)
     always = max(always, float(np.abs(effects[:, ~sample.complete]).max(initial=0.0)) / queries)
-    ends = np.array([-half, half, -always, always]) + difference
+    ends = np.array([0.0, -half, half, -always, always]) + by_query.sum() / queries
     worst = np.where(sample.complete, sample.value[run - 1], effects).sum(axis=1) + design.fixed[run - 1].sum()
-    low, high, always_low, always_high = (float(end) for end in np.clip(ends, *worst / queries))
-    left = int(design.cost.sum()) - sample.labels - sample.unanswered
+    difference, low, high, always_low, always_high = np.clip(ends, *worst / queries).tolist()
+    left = int(design.cost.sum()) - sample.labels - sample.unanswered - sample.early
     missing = _Missing(design, run - 1, sample.labels + sample.unanswered, left, variance, assumed)
     to_decide = missing.until(boundary.variance(max(abs(difference), tolerance - abs(difference))))
     to_be_precise = missing.until((tolerance / wide) ** 2)
     of_queries = max(float(by_query.var(ddof=1)) / queries - own, 0.0) if queries > 1 else nan
     drawn = int(np.count_nonzero(sample.answered))
+    wanted = _queries_wanted(difference, of_queries, queries)
     if left <= 0:
         stop: Stop | None = "all"
     elif drawn < FEWEST:
         stop = None
     else:
         stop = _reason(always_low, always_high, (high - low) / 2, tolerance)
-        stop = "queries" if stop is None and variance * _HELPS < of_queries else stop
-    more = 0 if stop not in (None, "queries") else min(to_decide, to_be_precise)
+        vary = variance * _HELPS < of_queries and (wanted is None or wanted > queries)
+        stop = "queries" if stop is None and vary else stop
+    fewest = ceil((FEWEST - drawn) * float(design.cost.mean())) if len(design.cost) else 0
+    more = min(max(to_decide, 1), max(to_be_precise, 1)) if stop in (None, "queries") else 0
     return DifferenceEstimate(
         difference=difference, low=low, high=high, always_low=always_low, always_high=always_high, by_query=by_query,
-        labels=sample.labels, unanswered=sample.unanswered, drawn=drawn, left=left, more=more, more_to_decide=to_decide,
-        more_to_be_precise=to_be_precise, queries_wanted=_queries_wanted(difference, of_queries, queries), stop=stop,
+        labels=sample.labels, known=sample.early + int((~np.isnan(design.known) & design.matters).sum()),
+        unanswered=sample.unanswered, drawn=drawn, left=left, more=min(max(more, fewest), left) if more else 0,
+        more_to_decide=to_decide, more_to_be_precise=to_be_precise, queries_wanted=wanted, without_relevant=without,
+        stop=stop,
     )  # fmt: skip
 
 

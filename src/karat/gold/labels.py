@@ -48,15 +48,37 @@ from karat.errors import BadArgument
 
 __all__ = [
     "BINARY", "FORMAT", "GRADED", "SETTLED", "Answer", "Grade", "Header", "Key", "Label", "LabelFile", "LabelLines",
-    "Quote", "Scale", "StandingLabels", "by_item", "checked_person", "decide", "is_labels_file", "labels_path",
-    "parse_scale", "read_labels",
+    "Quote", "Scale", "StandingLabels", "by_item", "check_pool", "checked_person", "decide", "is_labels_file",
+    "labels_path", "parse_scale", "read_labels",
 ]  # fmt: skip
+
+
+_ENDING = ".labels.jsonl"
 
 
 def labels_path(gold: Target) -> Path:
     """The path of the labels from which a file of gold is made: `gold.labels.jsonl` for `gold.jsonl`."""
     path = Path(gold)
-    return path.with_name(f"{path.stem}.labels.jsonl")
+    if path.name.endswith(_ENDING):
+        gold = path.with_name(path.name.replace(_ENDING, ".jsonl"))
+        raise BadArgument(f"{path} is a name of labels; the gold has another one", hint=f"-o {gold}")
+    return path.with_name(f"{path.stem}{_ENDING}")
+
+
+def check_pool(path: Target, content: LabelLines, pool: str, pairs: Collection[tuple[str, str]] | None = None) -> None:
+    """Refuse labels of another pool, unless all of them are of `pairs`, the query ids and item keys of this one."""
+    if pool in ("", content.header.pool):
+        return
+    for one in content.lines:
+        if pairs is None or (one.query, one.item) not in pairs:
+            problem = f'{path} has labels of another pool, such as query "{one.query}", item "{one.item}"'
+            raise BadArgument(problem, hint=_other_gold(path))
+
+
+def _other_gold(labels: Target) -> str:
+    """Another file of gold, to suggest: its labels are in another file, too."""
+    other = new_name(labels)
+    return f"-o {other.with_name(other.name.replace(_ENDING, '.jsonl'))}"
 
 
 class LabelFile:
@@ -133,27 +155,19 @@ class LabelFile:
         self, content: LabelLines, pool: str, pairs: Collection[tuple[str, str]] | None, scale: Scale | None
     ) -> None:
         """Begin a new file; refuse another scale or pool; note a pool that has grown."""
-        other = f"-o {new_name(self.path)}"
         if not content.whole:
             header = Header(FORMAT, pool, checked_scale(scale or GRADED))
         else:
             header = self.header
             if scale is not None and scale.values != header.scale.values:
                 problem = f"{self.path} has grades {list(header.scale.values)}, not {list(scale.values)}"
-                raise BadArgument(problem, hint=other)
+                raise BadArgument(problem, hint=_other_gold(self.path))
             if pool in ("", header.pool):
                 return
-            pair = next((one for one in self._pairs() if pairs is None or one not in pairs), None)
-            if pair is not None:
-                problem = f'{self.path} has labels of another pool, such as query "{pair[0]}", item "{pair[1]}"'
-                raise BadArgument(problem, hint=other)
+            check_pool(self.path, content, pool, pairs)
             header = msgspec.structs.replace(header, pool=pool)
         self._store(msgspec.json.encode(header) + b"\n")
         self.header = header
-
-    def _pairs(self) -> dict[tuple[str, str], None]:
-        """The query and item of every label."""
-        return dict.fromkeys((one.query, one.item) for one in self._lines)
 
     @property
     def scale(self) -> Scale:

@@ -116,6 +116,8 @@ def _of_run(run: Run, name: str, depth: int) -> PoolSource:
     places = stored.extent.places
     cut = int((np.minimum(hits.depth, depth) > places).sum()) if depth > places else 0
     notes = [Note("pool_unstored", cut, details={"name": name, "places": places})] if cut else []
+    if extra := run.provenance.extra:
+        notes.append(Note("pool_left_out", extra, details={"name": name}))
     return PoolSource(
         name,
         list(run.ids) if run.repeats is None else [run.repeats.queries[i] for i in run.repeats.query.tolist()],

@@ -223,6 +223,14 @@ def _gold_cut(note: Note) -> str:
     )
 
 
+def _left_out(note: Note) -> str:
+    queries = plural(note.count, "query", "queries")
+    return (
+        f"{note.details['name']}: karat eval left out {queries} without gold, so nothing of them is here. "
+        "With samples instead of the run file they are: karat label --holes SAMPLES, or karat pool SAMPLES."
+    )
+
+
 def _sample(note: Note) -> str:
     d, judgements = note.details, plural(note.count, "judgement", "judgements")
     drawn = f"{d['queries']:,} of {plural(note.of, 'query', 'queries')}"
@@ -236,6 +244,7 @@ POOL_SENTENCES: dict[str, Callable[[Note], str]] = {
     "pool_by_text": _by_text,
     "pool_repeats": _repeats,
     "pool_unstored": _unstored,
+    "pool_left_out": _left_out,
     "pool_excluded": _excluded,
     "pool_empty": _empty,
     "pool_no_text": _no_text,

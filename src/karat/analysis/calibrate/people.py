@@ -2,7 +2,8 @@
 
 The file has the key of each item. The ranks at which the run has that item, or a copy of its text, get its label:
 yes if the grade counts as relevant in the metric. Several people count as one, as in the gold from their labels.
-Answers without a grade are no labels; the opinions of a model in the file are not used, as the run has its judgements.
+Answers without a grade are no labels, nor are those that a person gave after seeing a model's opinion: an answer that
+was changed then counts as it was before. The opinions in the file are not used, as the run has its judgements.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from karat.run.item_keys import folded_text, item_key, item_name
 
 def read_people(path: str | PathLike[str], run: Run, metrics: Sequence[str]) -> Labels:
     """The labels of the ranks of a run; items that it does not have are labels of rank 0, which match nothing."""
-    standing = read_labels(path).standing().latest
-    grades = {pair: decide(labels) for pair, labels in by_item(standing).items()}
+    standing = read_labels(path).standing()
+    grades = {pair: decide(labels) for pair, labels in by_item(standing.unswayed()).items()}
     rel = _threshold(metrics)
     labelled: dict[str, dict[str, float]] = {}
     for (own, item), grade in grades.items():
@@ -37,6 +38,9 @@ def read_people(path: str | PathLike[str], run: Run, metrics: Sequence[str]) -> 
         rank.append(place)
         label.append(int(is_relevant(np.array(grade), rel)))
     if not query:
+        if any(one.grade is not None for one in standing.latest.values()):
+            problem = f"{path} has no grades that people gave without seeing a model's opinion: it cannot calibrate"
+            raise InputError(problem, hint="karat label, without --show-model")
         raise InputError(f"{path} has no grades yet: it cannot calibrate a judge", hint="karat label")
     found = read_table({"query_id": query, "rank": rank, "label": label}, str(path), metrics)
     names = {"query": "query", "rank": "item", "value": "grade"}

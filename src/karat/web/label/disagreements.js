@@ -4,20 +4,20 @@
   const { $, make, say, id, ask, problem, passage } = labelling;
 
   function draw(one, about, again) {
-    const settled = make("p.answer", {}, one.settled === null ? "Not settled" : `Settled: ${one.settled}`);
+    const settled = make("p.answer", {}, one.settled === null ? "Not settled" : `Settled: ${one.settled.grade ?? "can’t tell, so it is not in the gold"}`);
     const grades = make("ul.people", {}, ...one.grades.map((own) => make("li", {}, make("bdi", {}, own.by), ": ", make("b", {}, String(own.grade)),
       own.note ? make("span.note", { dir: "auto" }, ` ${own.note}`) : null)));
-    const buttons = make("div.grades", { role: "group", "aria-label": "Settle as" }, ...about.scale.map((grade) =>
-      make("button", { type: "button", "aria-pressed": String(one.settled === grade.grade), onclick: async () => {
+    const buttons = make("div.grades", { role: "group", "aria-label": "Settle as" }, ...[...about.scale, { grade: null, words: "Can’t tell" }].map(({ grade, words }) =>
+      make("button", { type: "button", "aria-pressed": String(one.settled !== null && one.settled.grade === grade), onclick: async () => {
         try {
-          await ask("/label/settle", { id: id(), by: about.by, query: one.query, item: one.item.key, answer: "grade", grade: grade.grade });
+          await ask("/label/settle", { id: id(), by: about.by, query: one.query, item: one.item.key, answer: grade === null ? "cannot tell" : "grade", grade });
           problem("");
-          say(`Settled as ${grade.grade}.`);
+          say(`Settled as ${grade ?? "can’t tell"}.`);
           await again(one.item.key + one.query);
         } catch (error) {
           problem(`Not stored: ${error.message}`);
         }
-      } }, make("b", {}, String(grade.grade)), ` ${grade.words}`)));
+      } }, grade === null ? null : make("b", {}, String(grade)), ` ${words}`)));
     return make("article.item.open", { tabindex: -1, "data-key": one.item.key + one.query },
       make("h2", { dir: "auto" }, one.text ?? one.query), passage(one.item), grades, settled, buttons);
   }

@@ -203,7 +203,8 @@
     reach(n);
     box.focus({ preventScroll: true });
     const { top, bottom } = box.getBoundingClientRect();
-    if (top < 0 || bottom > innerHeight) box.scrollIntoView({ block: bottom - top > innerHeight ? "start" : "nearest" });
+    const begin = $("query").parentNode.offsetHeight, end = innerHeight - $("next").parentNode.offsetHeight; // between the bars
+    if (top < begin || bottom > end) box.scrollIntoView({ block: bottom - top > end - begin ? "start" : "nearest" });
   }
 
   // --- Answers
@@ -264,7 +265,8 @@
     const taken = await store(place(), "/label/undo", { id: id(), by, number: last });
     if (taken.sheet === null) {
       await open(sheet ? sheet.number : about.sheets - 1);
-      say("There is nothing to undo.");
+      say(taken.item !== null ? "Your last answer is taken back; this order of the work does not have its item."
+        : sheet.last ? "Another page of yours has answered since; press u again." : "There is nothing to undo.");
       return;
     }
     await open(taken.sheet, taken.item);
@@ -486,9 +488,12 @@
     decided: "Enough: the comparison is decided. You may stop.",
     equal: "Enough: the runs are equal within ±0.02. You may stop.",
     precise: "Enough: the difference is known within ±0.02. You may stop.",
-    queries: "More labels help little now: only more queries would.",
     all: "Everything that can change the comparison is labelled.",
     several: "Enough for all comparisons. You may stop.",
+  };
+  const advice = ({ stop, more }, what) => {
+    if (stop === "queries") return `The queries themselves now vary more than the missing labels; about ${plural(more, "more label")} would still decide ${what} on these queries.`;
+    return stop ? STOP[stop] : `About ${plural(more, "more label")} would decide ${what}.`;
   };
 
   async function refresh() {
@@ -497,7 +502,7 @@
       if (!document.hidden && !$("beside").hidden) {
         const { agreement, choice: how } = await ask("/label/standing");
         showAgreement(agreement);
-        if (how) $("stop").textContent = how.stop ? STOP[how.stop] : `About ${plural(Math.max(how.more, 1), "more label")} would decide ${how.metric}.`;
+        if (how) $("stop").textContent = advice(how, how.metric);
         if (how && $("estimate-pane").open) showEstimates((await ask("/label/estimate")).estimates);
       }
     } catch { /* the next answer says what is wrong */ }
@@ -532,8 +537,9 @@
       make("p", {}, `95 % interval on these queries ${signed(one.low)} to ${signed(one.high)}`),
       make("p.note", {}, `at every look ${signed(one.always_low)} to ${signed(one.always_high)}` +
         (one.total_low === null ? "" : `; on queries like these ${signed(one.total_low)} to ${signed(one.total_high)}`)),
-      one.labels < one.fewest ? make("p", {}, `Fewer than ${one.fewest} labels: it says little yet.`) : null,
-      make("p.note", {}, `${plural(one.labels, "label")}. ${one.stop ? STOP[one.stop] : `About ${plural(Math.max(one.more, 1), "more label")} would decide it.`}`))));
+      one.drawn < one.fewest && one.stop !== "all" ? make("p", {}, `Fewer than ${one.fewest} ${one.unit === "item" ? "items" : "queries"} drawn and answered: it says little yet.`) : null,
+      make("p.note", {}, `${plural(one.labels + one.known, "label")}${one.known ? `, ${one.labels.toLocaleString("en")} of them drawn` : ""}. ${advice(one, "it")}`),
+      one.without_relevant ? make("p.note", {}, `${one.without_relevant.toLocaleString("en")} of ${one.queries.toLocaleString("en")} queries ${one.without_relevant === 1 ? "has" : "have"} no relevant item so far: without one, a query counts as a difference of 0 here, and karat eval leaves it out.`) : null)));
   }
   $("estimate-pane").addEventListener("toggle", refresh);
 

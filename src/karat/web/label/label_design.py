@@ -8,13 +8,13 @@ from functools import lru_cache
 from hashlib import blake2b
 from math import isnan
 from pathlib import Path
-from statistics import median_low
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from karat._internal.arrays import Floats
+from karat._internal.label_lines import decide
 from karat.errors import BadArgument
 from karat.gold.agreement_of_labels import AgreementOfLabels
 from karat.gold.choice import Design, design
@@ -69,11 +69,12 @@ def work_of(pool: Pool, opinions: Opinions, metric: str | None = None, highest: 
         if items:
             queries.append(WorkQuery(asked.id, asked.text, tuple(items)))
     order: list[Chosen] = []
+    order_id = ""
     if metric is not None:
         made = design_of(pool, opinions, metric, highest)
-        chance = made.probability
+        chance, order_id = made.probability, made.order_id
         order = [Chosen(*places[one], float(chance[one])) for one in made.order().tolist()]
-    return Work(tuple(queries), digest(pool), metric, tuple(order), pool.judged)
+    return Work(tuple(queries), digest(pool), metric, tuple(order), order_id, pool.judged)
 
 
 def digest(pool: Pool) -> str:
@@ -113,30 +114,31 @@ def opened_design(pool: str, opinions: str, metric: str, highest: float) -> tupl
 def estimated(made: Design, given: Labelled) -> tuple[DifferenceEstimate, ...]:
     """The difference of each run from the first, by the labels so far.
 
-    Labels that were drawn are a sample; those that somebody chose are known.
+    Labels that were drawn are a sample, and those from before the first of them are known. Items that somebody chose
+    later count when the order comes to them: only what was not drawn can be chosen, so they are no facts like others.
     """
     grades, drawn = _decided(given)
-    chosen = [one for one, grade in grades.items() if one not in drawn and grade is not None]
+    before = {*given.before}
+    chosen = [one for one, grade in grades.items() if one not in drawn and grade is not None and one in before]
     if chosen:
         made = made.with_known(np.array(chosen), np.array([grades[one] for one in chosen], float))
     asked = [one for one in grades if one in drawn]
     answers: Floats = np.array([_opinion(grades[one]) for one in asked], float)
-    return estimates(made, np.array(asked, np.int64), answers)
+    later = {one: _opinion(grade) for one, grade in grades.items() if one not in drawn and one not in {*chosen}}
+    early = np.array([*later], np.int64), np.array([*later.values()], float)
+    return estimates(made, np.array(asked, np.int64), answers, early=early)
 
 
 def _decided(given: Labelled) -> tuple[dict[int, float | None], set[int]]:
-    """The grade of each item: the settled one, else the lower median; and the items that were drawn."""
-    each: dict[int, dict[int, float | None]] = {}
+    """The grade of each item, as in the gold; and the items that were drawn."""
+    each: dict[int, dict[str, Label]] = {}
     drawn = set()
     for pair, person, grade, was_drawn in given.labels:
-        each.setdefault(pair, {})[person] = grade
+        by = SETTLED if person < 0 else given.people[person]
+        each.setdefault(pair, {})[by] = Label("", "", "cannot tell" if grade is None else "grade", grade)
         if was_drawn:
             drawn.add(pair)
-    grades: dict[int, float | None] = {}
-    for pair, own in each.items():
-        known = [grade for grade in own.values() if grade is not None]
-        grades[pair] = own.get(-1) if own.get(-1) is not None else median_low(known) if known else None
-    return grades, drawn
+    return {pair: decide(own) for pair, own in each.items()}, drawn
 
 
 def agreement(given: Labelled) -> dict[str, Any]:
@@ -164,10 +166,10 @@ def _or_none(value: float) -> float | None:
 
 def in_words(found: Sequence[DifferenceEstimate]) -> dict[str, Any]:
     """The progress of the comparison, without a word on who leads: labels missing, and the reason to stop."""
-    open_ = [one for one in found if one.stop is None]
     reasons = {one.stop for one in found}
+    weakest = next((one for one in (None, "queries") if one in reasons), "several")
     return {
-        "more": max((one.more for one in open_), default=0),
+        "more": max((one.more for one in found), default=0),
         "left": max((one.left for one in found), default=0),
-        "stop": None if open_ or not found else next(iter(reasons)) if len(reasons) == 1 else "several",
+        "stop": next(iter(reasons)) if len(reasons) == 1 else weakest,
     }

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from karat.errors import KaratError
-from karat.gold.labels import SETTLED, Label, LabelFile, Quote, StandingLabels, checked_person
+from karat.gold.labels import SETTLED, Key, Label, LabelFile, Quote, StandingLabels, checked_person
 from karat.web.label.label_work import Labelled, Pair, Sheet, Work, WorkItem
 from karat.web.problems import Refused
 
@@ -112,8 +112,12 @@ class Desk:
         self.changes = 0
         """The number of answers since the start."""
         self._asked = Counter[Pair]()
+        self._first: dict[Pair, Label] = {}
+        """The first answer to each item: it says if the item was drawn, and in which order."""
         self._frontier = 0
         """The number of items at the begin of the order that somebody has answered."""
+        self._shown_model: set[Key] = set()
+        """The people and items of which the person has seen the model's opinion, also if the answer was undone."""
         self._answered: OrderedDict[tuple[str, str], Label | None] = OrderedDict()
         for line in labels.lines:
             self._apply(line)
@@ -122,7 +126,7 @@ class Desk:
     def person(self, by: str) -> Person:
         """The person of this name."""
         try:
-            name = checked_person(by)
+            name = self.standing.name(checked_person(by))
         except KaratError as error:
             raise Refused(400, error.problem, got=error.got) from error
         if name == SETTLED:
@@ -141,17 +145,23 @@ class Desk:
 
     def _apply(self, line: Label) -> Label | None:
         """Fold a line into what stands; an undo returns what it took back."""
-        key = (line.query, line.item, line.by)
+        key = (line.query, line.item, self.standing.name(line.by))
+        if line.answer in ("grade", "cannot tell"):
+            self._shown_model.add(key)
         was = key in self.standing.latest
         taken = self.standing.add(line)
         if taken is not None:
-            key = (taken.query, taken.item, taken.by)
+            key = (taken.query, taken.item, key[2])
             was = True
         pair = self.pairs.get(key[:2])
         change = (key in self.standing.latest) - was
         if pair is None or not change:
             return taken
         self._asked[pair] += change
+        if self._asked[pair]:
+            self._first.setdefault(pair, line)
+        else:
+            del self._first[pair]
         if change < 0 and pair in self.position and not self._asked[pair]:
             self._frontier = min(self._frontier, self.position[pair])
         person = self.people.get(key[2])
@@ -192,7 +202,7 @@ class Desk:
         """Settle a disagreement: the label of the person "settled" wins. The note names who settled it."""
         person, pair = self.person(given.by), self._pair(given.query, given.item)
         label = self._label(given, SETTLED, pair)
-        label = msgspec.structs.replace(label, probability=None, note=given.note or f"settled by {person.by}")
+        label = msgspec.structs.replace(label, probability=None, order="", note=given.note or f"settled by {person.by}")
         async with person.lock:
             known = self._answered.get((person.by, given.id)) or self._same(label)
             if known is not None:
@@ -258,9 +268,15 @@ class Desk:
             Quote(start, end, text[start:end]) for start, end in sorted({(one.start, one.end) for one in given.quotes})
         )
         grade = None if given.grade is None else float(given.grade)
+        seen = item.model is not None and (
+            self.show_model or by == SETTLED or (given.query, given.item, by) in self._shown_model
+        )
+        first = self._first.get(pair)
+        probability = self.probability(pair) if first is None else first.probability
+        order = "" if probability is None else self.work.order_id if first is None else first.order
         return Label(
             given.query, given.item, given.answer, grade, quotes, given.note, by,
-            probability=self.probability(pair), model=item.model,
+            probability=probability, order=order, model=item.model, seen=seen,
         )  # fmt: skip
 
     def sheet(self, person: Person, number: int) -> dict[str, Any]:
@@ -322,7 +338,8 @@ class Desk:
         """Items to which people gave different grades, those that are not settled first."""
         answers: dict[tuple[str, str], dict[str, Label]] = {}
         for (query, key, by), label in self.standing.latest.items():
-            if label.grade is not None and (query, key) in self.pairs:
+            counts = label.grade is not None or (by == SETTLED and label.answer == "cannot tell")
+            if counts and (query, key) in self.pairs:
                 answers.setdefault((query, key), {})[by] = label
         found = []
         for (query, key), own in answers.items():
@@ -334,7 +351,7 @@ class Desk:
                     "query": query, "text": self.work.queries[pair[0]].text,
                     "item": {"key": key, "text": item.text, "id": item.id, "doc": item.doc, "length": item.length},
                     "grades": [{"by": by, **said(label)} for by, label in sorted(own.items())],
-                    "settled": None if settled is None else settled.grade,
+                    "settled": None if settled is None else {"answer": settled.answer, "grade": settled.grade},
                 })  # fmt: skip
         return sorted(found, key=lambda one: one["settled"] is not None)
 

@@ -6,6 +6,7 @@ After: gold, and qrels.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -17,7 +18,6 @@ import msgspec
 from karat import errors
 from karat._internal.display import plural
 from karat._internal.output import atomic_path
-from karat._internal.writers import put
 from karat.errors import BadArgument, KaratError
 from karat.web.label.label_work import Work
 
@@ -42,6 +42,8 @@ class Wanted(msgspec.Struct, frozen=True):
     metric: str | None = None
     highest: float = 3.0
     model: str | None = None
+    depth: int = 10
+    """The number of ranks of each query of holes or of a sample."""
     settings: dict[str, Any] = {}
     """The settings of the model: budget, cache, price."""
     confirm: bool = True
@@ -108,10 +110,10 @@ def _made(wanted: Wanted) -> Pool:
     if wanted.kind == "holes":
         from karat.gold.pool import holes_of
 
-        return holes_of(wanted.source, wanted.gold)
+        return holes_of(wanted.source, wanted.gold, depth=wanted.depth)
     from karat.gold.judged_sample import sample_of
 
-    return sample_of(wanted.source, wanted.count)
+    return sample_of(wanted.source, wanted.count, depth=wanted.depth)
 
 
 def ask_model(pool: Pool, wanted: Wanted, known: dict[tuple[str, str], float]) -> dict[tuple[str, str], float]:
@@ -153,11 +155,15 @@ def _write_opinions(path: Path, opinions: dict[tuple[str, str], float]) -> None:
 
 def finish(wanted: Wanted) -> Written:
     """Write gold from the labels, and qrels if they are wanted."""
-    from karat.gold.labels import labels_path, read_labels
+    from karat.gold.labels import check_pool, labels_path, read_labels
     from karat.gold.pool_file import read_pool
     from karat.gold.written_gold import write_gold, write_qrels
+    from karat.web.label.label_design import digest
 
-    pool, labels = read_pool(wanted.pool), read_labels(labels_path(wanted.out)).standing().latest
+    path = labels_path(wanted.out)
+    pool, content = read_pool(wanted.pool), read_labels(path)
+    check_pool(path, content, digest(pool), {(one.id, item.key) for one in pool.queries for item in one.items})
+    labels = content.standing().latest
     given = sum(one.answer == "grade" for one in labels.values())
     if not given:
         return Written(0, 0, 0, 0, pool.size - pool.judged)
@@ -176,20 +182,30 @@ def _estimates(pool: Pool, labels: Mapping[Key, Label], wanted: Wanted) -> list[
     opinions = read_opinions(opinions_path(Path(wanted.out)))
     given = work_of(pool, opinions, wanted.metric, wanted.highest).labelled(labels)
     found = estimated(design_of(pool, opinions, wanted.metric, wanted.highest), given)
-    return [
-        f"{wanted.metric}, {run} − {pool.runs[0]}: {_signed(min(max(one.difference, one.low), one.high))}, "
+    lines = [
+        f"{wanted.metric}, {run} − {pool.runs[0]}: {_signed(one.difference)}, "
         f"95 % interval on these queries [{_signed(one.low)}, {_signed(one.high)}] "
-        f"from {plural(one.labels, 'label', 'labels')}; "
-        + _SENTENCES.get(one.stop or "", f"about {plural(one.more, 'more label', 'more labels')} would decide it")
+        f"from {plural(one.labels + one.known, 'label', 'labels')}"
+        + (f", {one.labels:,} of them drawn; " if one.known else "; ")
+        + _SENTENCES.get(one.stop or "", "about {more} would decide it").format(
+            more=plural(one.more, "more label", "more labels")
+        )
         for run, one in zip(pool.runs[1:], found, strict=True)
     ]
+    if found and (none := found[0].without_relevant):
+        lines.append(
+            f"{none:,} of {plural(len(pool), 'query', 'queries')} {'has' if none == 1 else 'have'} no relevant item so "
+            "far: without one, a query counts as a difference of 0 here, and karat eval leaves it out"
+        )
+    return lines
 
 
 _SENTENCES = {
     "decided": "decided: one run is better on these queries",
     "equal": "decided: equal within ±0.02",
     "precise": "known within ±0.02",
-    "queries": "more labels help little now, more queries would",
+    "queries": "the queries themselves now vary more than the missing labels; "
+    "{more} would still decide it on these queries",
     "all": "all that matters is labelled",
 }
 """The reasons to stop."""
@@ -218,14 +234,16 @@ def elsewhere(step: str, wanted: Wanted, kind: type[T]) -> T:
 
 
 def main() -> None:
-    """Do one step."""
+    """Do one step. Its result leaves as it is, through what was standard output: texts and ids must not change."""
+    result = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # anything that prints must not write into the result
     step, wanted = sys.argv[1:]
-    try:
-        result = _STEPS[step](msgspec.json.decode(wanted, type=Wanted))
-    except KaratError as error:
-        put(msgspec.json.encode(_Failed(type(error).__name__, error.problem, error.got, error.hint)).decode())
-        raise SystemExit(2) from None
-    put(msgspec.json.encode(result).decode())
+    with result:
+        try:
+            result.write(msgspec.json.encode(_STEPS[step](msgspec.json.decode(wanted, type=Wanted))))
+        except KaratError as error:
+            result.write(msgspec.json.encode(_Failed(type(error).__name__, error.problem, error.got, error.hint)))
+            raise SystemExit(2) from None
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from asyncio import Lock
+from hashlib import sha256
 from time import monotonic
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
@@ -134,7 +135,8 @@ async def differing(request: Asked) -> Response[bytes]:
 async def name(request: Asked) -> Response[bytes]:
     """Keep the name of a person in a cookie."""
     person = _desk(request).person((await _body(request, Named)).by)
-    cookie = f"{_cookie(request)}={quote(person.by, safe='')}; Path=/; Max-Age={_YEAR}; HttpOnly; SameSite=Strict"
+    age = "" if _desk(request).by else f" Max-Age={_YEAR};"
+    cookie = f"{_cookie(request)}={quote(person.by, safe='')}; Path=/;{age} HttpOnly; SameSite=Strict"
     return _json({"by": person.by}, {"Set-Cookie": cookie})
 
 
@@ -165,7 +167,7 @@ async def undo(request: Asked) -> Response[bytes]:
 async def settle(request: Asked) -> Response[bytes]:
     """Settle a disagreement."""
     label = await _stored(_desk(request).settle(await _body(request, GivenAnswer)))
-    return _json({"settled": label.grade})
+    return _json({"settled": {"answer": label.answer, "grade": label.grade}})
 
 
 ROUTES = (
@@ -194,9 +196,14 @@ def _who(request: Asked) -> tuple[Desk, Person]:
 
 
 def _cookie(request: Asked) -> str:
-    """The name of the cookie with the name of the person; cookies do not know ports."""
+    """The name of the cookie with the name of the person: one per labels file, as cookies do not know ports.
+
+    With `--by` it is one per start, so that this name counts until the person changes it in the page.
+    """
     settings: Settings = request.app.state.settings
-    return f"karat-by-{settings.port}"
+    desk = _desk(request)
+    of = f"{desk.labels.path.resolve()}\0{settings.token if desk.by else ''}"
+    return f"karat-by-{sha256(of.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
 
 
 async def _body(request: Asked, kind: type[T]) -> T:

@@ -96,10 +96,12 @@ def label_standing(call: Call, body: bytes, progress: Progress) -> Answer:
         found["estimates"] = [
             {
                 "run": run, "baseline": runs[0], "low": one.low, "high": one.high,
-                "difference": min(max(one.difference, one.low), one.high),  # few labels can put it outside
+                "difference": one.difference,
                 "always_low": one.always_low, "always_high": one.always_high, "total_low": _end(one.total.low),
-                "total_high": _end(one.total.high), "labels": one.labels, "more": one.more, "left": one.left,
-                "queries_wanted": one.queries_wanted, "stop": one.stop, "fewest": FEWEST,
+                "total_high": _end(one.total.high), "labels": one.labels, "known": one.known, "more": one.more,
+                "left": one.left, "queries_wanted": one.queries_wanted, "stop": one.stop, "drawn": one.drawn,
+                "fewest": FEWEST, "unit": "item" if made.effects.sums else "query",
+                "queries": made.queries, "without_relevant": one.without_relevant,
             }
             for run, one in zip(runs[1:], each, strict=True)
         ]  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import groupby
+from math import inf
 from random import Random
 from typing import NamedTuple
 
@@ -61,6 +62,8 @@ class Work(msgspec.Struct, frozen=True):
     """The metric whose difference the order is made for; without one, all items of a query after the other."""
     order: tuple[Chosen, ...] = ()
     """The items in the order for the metric; those that cannot change it are not in it."""
+    order_id: str = ""
+    """The digest of that order."""
     judged: int = 0
     """Items of the pool that were judged before, and are not asked for."""
 
@@ -97,20 +100,25 @@ class Work(msgspec.Struct, frozen=True):
     def labelled(self, latest: Mapping[Key, Label]) -> Labelled:
         """The labels that stand, by numbers.
 
-        A label was drawn if it has the probability that the order gives its item: one that was asked for in the order
-        for another metric, or with other opinions, has another one.
+        A label was drawn if it has the digest of this order: one that was asked for in the order for another metric, or
+        with other opinions, has another one. A settled disagreement that is skipped is not settled.
         """
         people = sorted({by for *_, by in latest} - {SETTLED})
         column = {by: number for number, by in enumerate(people)}
-        pairs, chance = self.pairs(), {(one.query, one.item): one.probability for one in self.order}
-        labels = []
+        pairs, asked = self.pairs(), {(one.query, one.item) for one in self.order}
+        first = min((one.number for one in latest.values() if self._drawn(one)), default=inf)
+        labels, before = [], set()
         for (query, key, by), label in latest.items():
             pair = pairs.get((query, key))
-            if pair is not None:
-                drawn = label.probability is not None and chance.get(pair) == label.probability
+            if pair is not None and not (by == SETTLED and label.answer == "skip"):
                 item = self.queries[pair[0]].items[pair[1]]
-                labels.append((item.pair, column.get(by, -1), label.grade, drawn))
-        return Labelled(people, labels)
+                labels.append((item.pair, column.get(by, -1), label.grade, self._drawn(label)))
+                if label.number < first or pair not in asked:
+                    before.add(item.pair)
+        return Labelled(people, labels, sorted(before))
+
+    def _drawn(self, label: Label) -> bool:
+        return self.metric is not None and label.probability is not None and label.order == self.order_id
 
 
 class Labelled(msgspec.Struct, frozen=True):
@@ -119,6 +127,8 @@ class Labelled(msgspec.Struct, frozen=True):
     people: list[str]
     labels: list[tuple[int, int, float | None, bool]]
     """The number of the item, that of the person (−1 if it is settled), the grade, and if it was drawn."""
+    before: list[int] = []
+    """The items with a label from before the first one that was drawn, and those that the order does not have."""
 
 
 class Sheet(NamedTuple):
