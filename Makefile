@@ -94,6 +94,7 @@ $(FRAMEWORKS:%=framework-%): framework-%: .frameworks/%/ready.stamp
 # Pin the dependencies of pyproject.toml again.
 lock: $(VENV)/dev.stamp
 	@$(LOCK) pyproject.toml -o requirements/runtime.lock
+	@$(LOCK) pyproject.toml --extra web -o requirements/web.lock
 	@for group in dev bench spark oracles/ragas; do \
 	  $(LOCK) pyproject.toml --group $${group##*/} -o requirements/$$group.lock || exit; done
 	@for group in $(filter-out ragas,$(ORACLES)); do \
@@ -106,9 +107,10 @@ $(VENV)/python.stamp:
 	@$(PYTHON) -m venv $(VENV) || { echo "karat needs the venv module of $(PYTHON) (on Debian: apt install python3-venv)."; rm -rf $(VENV); exit 1; }
 	@touch $@
 
-$(VENV)/runtime.stamp: $(VENV)/python.stamp pyproject.toml requirements/runtime.lock
+# With the extra web, so that `karat view` works after `make demo`.
+$(VENV)/runtime.stamp: $(VENV)/python.stamp pyproject.toml requirements/web.lock
 	@echo "Installing karat into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/runtime.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/web.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 

@@ -158,6 +158,8 @@ def test_runs_have_the_commit_at_which_they_were_saved(repository):
     commits = {name: karat.load(f"{name}.parquet").commit for name in "abcde"}
     assert commits == dict.fromkeys("abde", first) | {"c": second}
     assert loaded.to_dict()["provenance"]["commit"] == first
+    assert f" · commit {first[:7]}\n" in str(loaded)
+    assert "commit" not in str(run), "it may be saved at another one"
 
 
 def test_a_loaded_run_without_a_commit_gets_none(repository, tmp_path, monkeypatch):

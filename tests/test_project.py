@@ -74,6 +74,17 @@ def test_every_development_tool_is_pinned():
     assert asked <= pinned
 
 
+def test_the_environment_of_the_demo_has_the_extra_web_in_the_pinned_versions():
+    runtime, web, dev = (
+        set((ROOT / "requirements" / f"{name}.lock").read_text("utf-8").splitlines())
+        for name in ("runtime", "web", "dev")
+    )
+    asked = {re.split(r"[>=<\[]", line)[0] for line in PROJECT["project"]["optional-dependencies"]["web"]}
+    assert asked <= {line.partition("==")[0] for line in web}
+    assert runtime <= web
+    assert {line.partition(" ;")[0] for line in web} <= {line.partition(" ;")[0] for line in dev}
+
+
 def test_the_coverage_floor_covers_the_core():
     core = [
         "samples",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from socket import create_server
@@ -26,6 +27,22 @@ def test_a_run_file_is_opened_in_its_folder(tmp_path):
     assert folder == tmp_path.resolve()
     assert path.startswith("/run/")
     assert "main" not in path
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("make.py", b"print()", "its name does not end with .parquet"),
+        ("rows.parquet", b"id,text", "it is not Parquet"),
+        (".hidden.parquet", b"PAR1", "begins with a dot"),
+    ],
+)
+def test_a_file_that_is_no_run_is_refused_at_the_start(name, content, words, tmp_path, capsys):
+    (tmp_path / name).write_bytes(content)
+    assert main(["view", str(tmp_path / name), "--no-open", "--port", "0"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert words in " ".join(printed.err.split())
 
 
 def test_the_usual_port_may_be_taken(monkeypatch):
@@ -60,12 +77,21 @@ def test_the_browser_has_the_address(monkeypatch):
     assert opened == ["http://127.0.0.1:1/?token=x"]
 
 
-def test_without_the_extra_one_sentence_says_how_to_install_it(tmp_path):
+@pytest.mark.parametrize("beside", [False, True])
+def test_without_the_extra_one_sentence_says_how_to_install_it_here(tmp_path, beside):
     code = "import sys; sys.modules['litestar'] = None; from karat.cli import main; sys.exit(main(sys.argv[1:]))"
+    own = tmp_path / "bin" / "python"
+    code = f"import sys; sys.executable = {str(own)!r}; {code}"
+    pip = (own.parent if beside else tmp_path / "other") / "pip"
+    pip.parent.mkdir()
+    pip.write_text("#!/bin/sh\n")
+    pip.chmod(0o755)
     start = [sys.executable, "-c", code, "view", str(tmp_path), "--no-open", "--port", "0"]
-    done = subprocess.run(start, capture_output=True, text=True, timeout=60, check=False)
+    env = os.environ | {"PATH": str(pip.parent)}
+    done = subprocess.run(start, capture_output=True, text=True, timeout=60, check=False, env=env)
     assert done.returncode != 0
     assert done.stdout == ""
     assert "karat view needs the extra web" in done.stderr
-    assert "pip install litestar uvicorn httptools" in done.stderr
+    pip_of_this = "try pip" if beside else f"{own} -m pip"
+    assert f"{pip_of_this} install litestar uvicorn httptools" in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr

@@ -118,7 +118,9 @@ def test_ranges_and_scores_have_labels():
 
 def test_reason_why_an_item_is_relevant():
     run = karat.evaluate([{"retrieved": ["x", "a"], "gold": ["a"]}], "rr", judge="ids")
-    assert '<p class="why">relevant: <bdi>same id</bdi> · <bdi>a</bdi></p>' in body_of(run)
+    assert '<p class="why">relevant: <bdi>same id</bdi></p>' in body_of(run)
+    run = karat.evaluate([{"retrieved": [{"id": "x", "text": "an apple"}], "gold": ["apple"]}], "rr", judge="contains")
+    assert re.search(r'<p class="why">relevant: <bdi>[^<]*</bdi> · <bdi>apple</bdi></p>', body_of(run))
 
 
 def test_baseline_is_beside_the_ranking():
@@ -138,6 +140,8 @@ def test_baseline_is_beside_the_ranking():
         ("a", ""), ("b", ""), ("c", ""), ("d", "gone")
     ]  # fmt: skip
     assert "k = 2" in old
+    named = write(Bodies(this, {}, before, "main").of(0, this.gold("q")))
+    assert "<h3>Baseline: <bdi>main</bdi></h3>" in named
 
 
 def test_baseline_without_the_query():

@@ -15,7 +15,7 @@ from support import example, hostile
 from support.forked import run_karat
 
 KARAT = str(Path(sys.executable).with_name("karat"))
-VOID = {"meta", "link", "input"}
+VOID = {"meta", "link", "input", "wbr"}
 
 
 class Checked(HTMLParser):
@@ -74,9 +74,9 @@ def test_everything_is_on_it(page):
 
 
 def test_the_same_run_gives_the_same_page(page, tmp_path):
-    example.run().save(tmp_path / "run.parquet")
+    example.run().save(tmp_path / "samples.parquet")
     example.run("first-words").save(tmp_path / "baseline.parquet")
-    karat.load(tmp_path / "run.parquet").report(tmp_path / "a.html", baseline=tmp_path / "baseline.parquet")
+    karat.load(tmp_path / "samples.parquet").report(tmp_path / "a.html", baseline=tmp_path / "baseline.parquet")
     assert (tmp_path / "a.html").read_text("utf-8") == page
 
 

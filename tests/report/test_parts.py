@@ -11,9 +11,9 @@ import karat
 from karat._internal.display import signed
 from karat.conventions import CONVENTIONS
 from karat.report.html.curves import curves, cutoffs, deepest, measured, requested
-from karat.report.html.histogram import bars, histogram
+from karat.report.html.histogram import ABOVE, bars, histogram
 from karat.report.html.markup import write
-from karat.report.html.queries import Queries, worst_first
+from karat.report.html.queries import Queries
 from karat.report.html.scores import few, headline, slices, strip
 from karat.report.html.sections import against
 from support import example
@@ -99,10 +99,26 @@ def test_every_query_is_in_one_bar():
     values = np.array([0, 0, 0.05, 0.1, 0.55, 0.999, 1, np.nan, *np.linspace(0.301, 0.399, 50)])
     found = bars(values)
     assert [(bar.low, bar.high, bar.size) for bar in found] == [
-        (0, 0, 2), (0, 0.1, 1), (0.1, 0.2, 1), (0.3, 0.4, 50), (0.5, 0.6, 1), (0.9, 1, 1), (1, 1, 1),
+        (0, 0, 2), (ABOVE, 0.1, 1), (0.1, 0.2, 1), (0.3, 0.4, 50), (0.5, 0.6, 1), (0.9, 1, 1), (1, 1, 1),
     ]  # fmt: skip
     assert "0.5 to 0.6: 1 query<" in write(histogram(values, "rr"))
     assert "undefined for every query" in write(histogram(np.array([np.nan]), "rr"))
+
+
+def test_scores_that_are_not_from_0_to_1_have_an_axis_of_their_own():
+    drawn = write(histogram(np.array([-3, -3, 2, 7, np.nan]), "points"))
+    assert "-3: 2 queries, 2: 1 query, 7: 1 query" in drawn
+    assert re.findall(r'text-anchor="middle">(-?[\d.]+)<', drawn) == ["-5", "0", "5", "10"]
+    found = bars(np.linspace(0, 40, 401))
+    assert (found[0].low, found[-1].low, sum(bar.size for bar in found)) == (0, 40, 401)
+    assert all(bar.high - bar.low == found[0].high for bar in found)
+
+
+def test_undefined_scores_are_last_also_if_scores_are_above_two():
+    run = example.run("bm25").take(range(4))
+    name = run.headline[0]
+    scores = {**run.scores, **dict.fromkeys(run.headline, np.array([40.0, np.nan, -7.0, 3.0]))}
+    assert run.replace(scores=scores).worst_rows().tolist() == [2, 3, 0, 1], name
 
 
 def test_few_scores_have_bars_at_their_values():
@@ -159,17 +175,17 @@ def test_slices_are_compared_with_the_baseline(run):
 
 def test_the_page_and_compare_list_the_same_moves(run):
     comparison = karat.compare(example.run("first-words"), run)
-    moved = [one.query_id for one in comparison.moved()]
+    moved = [one.query_id for one in comparison.moved(metric="recall@5")]
     written = write(against(comparison, {query: row for row, query in enumerate(run.ids)}))
     assert re.findall(r'href="#row-\d+"><bdi class="id">(\w+)', written) == moved
-    assert comparison.moved()[0].metric in written.partition("moved most")[2]
+    assert "recall@5" in written.partition("moved most")[2]
 
 
 def test_the_worst_come_first_and_the_undefined_last():
     run = karat.evaluate(
         retrieved=[["a"], ["x", "b"], ["x"], ["y"]], gold=[["a"], ["b"], [], ["z"]], metrics="recall@1 rr"
     )
-    assert worst_first(run) == [3, 1, 0, 2]
+    assert run.worst_rows().tolist() == [3, 1, 0, 2]
 
 
 def test_long_texts_do_not_fill_the_page():

@@ -155,3 +155,11 @@ def test_hostile_texts_stay_texts(bad):
         "section", "h2", "h3", "h4", "p", "div", "span", "a", "bdi", "ol", "li", "mark", "table", "caption", "thead",
         "tbody", "tr", "th", "td", "details", "summary", "dl", "dt", "dd", "b",
     }  # fmt: skip
+
+
+def test_gold_of_a_query_that_could_not_be_judged_has_no_rank():
+    good, bad = ranked("abc", "xyz")
+    run = bad.ranking.run
+    failed = run.replace(hits=run.all_hits.replace(failed={0: "timed out"}))
+    text = plain(write(gold_ranks([good, RankedRun("bad", Ranking(failed, 0), {})])))
+    assert text.endswith("would find it not judged")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -14,6 +15,7 @@ pytestmark = pytest.mark.skipif(browser.program() is None, reason=browser.MISSIN
 
 ROWS = "[...document.querySelectorAll('#all tbody tr')]"
 NAMES = f"{ROWS}.map(row => row.querySelector('summary .id').textContent)"
+NAMED = ("bm25", "first-words")
 LONG = " ".join(f"and also about clause number {i}" for i in range(20))
 
 
@@ -43,6 +45,9 @@ def folder(tmp_path_factory, run):
     evaluated("first-words").save(path / "older.parquet")
     run.report(path / "both.html", baseline=path / "older.parquet", summary="median")
     example.many(300).report(path / "many.html")
+    metrics = "recall@5 precision@5 ndcg@10 rr false_alarm@5"
+    runs = [karat.evaluate(example.help_centre(name), metrics, judge="contains(gold_in_chunk)") for name in NAMED]
+    runs[0].report(path / "long.html", baseline=runs[1])
     return path
 
 
@@ -112,6 +117,54 @@ def test_a_query_is_above_its_numbers(chromium, folder):
         assert all(top >= first[3] and right <= 390 for _, top, right, _ in numbers)
     heads, cells = (boxes(chromium, f"#all tr:first-child > {kind}") for kind in ("th", "td"))
     assert [box[0] for box in heads] == [box[0] for box in cells]
+
+
+def test_the_numbers_of_an_opened_query_are_above_its_details(chromium, folder):
+    chromium.open(folder / "both.html", width=390)
+    chromium.run("document.querySelector('#all tbody summary').click()")
+    row = "#all tbody tr:first-child"
+    ((_, _, _, query),) = boxes(chromium, f"{row} > td > details > summary")
+    ((_, details, _, end),) = boxes(chromium, f"{row} .details")
+    numbers = boxes(chromium, f"{row} > td.n")
+    assert len(numbers) == 5
+    assert all(query <= top + 1 and bottom <= details + 1 for _, top, _, bottom in numbers)
+    ((_, _, _, bottom),) = boxes(chromium, row)
+    assert bottom - end < 24
+    coloured = f"getComputedStyle(document.querySelector('{row}')).backgroundColor"
+    assert chromium.run(coloured) != chromium.run(coloured.replace("first", "last"))
+
+
+def test_columns_without_room_are_named(chromium, folder):
+    seen = "[...document.querySelectorAll('caption .tight')].filter(e => e.checkVisibility())"
+    said = f"{seen}.map(e => e.textContent.trim())"
+    chromium.open(folder / "long.html", width=390)
+    assert chromium.run(said) == [
+        "Only on a wider screen: from 0 to 1, description.",
+        "Only on a wider screen: rr, false_alarm@5.",
+    ]
+    chromium.open(folder / "long.html", width=1400)
+    assert chromium.run(said) == []
+
+
+def test_the_headings_of_metrics_do_not_touch(chromium, folder):
+    chromium.open(folder / "long.html", width=1400)
+    heads = "[...document.querySelectorAll('#all th')]"
+    ends = chromium.run(f"""{heads}.map(head => {{
+        const range = document.createRange();
+        range.selectNodeContents(head);
+        const box = range.getBoundingClientRect();
+        return [box.left, box.right];
+    }})""")
+    assert all(after[0] - before[1] > 6 for before, after in pairwise(ends))
+    assert chromium.run(f"{heads}.every(head => head.scrollWidth <= head.clientWidth)")
+
+
+def test_the_button_that_folds_a_text_is_below_it(chromium, folder):
+    chromium.open(folder / "both.html", width=1400)
+    chromium.run("document.querySelector('#misses .long > summary').click()")
+    ((_, _, _, text),) = boxes(chromium, "#misses .long[open] > bdi")
+    ((_, button, _, _),) = boxes(chromium, "#misses .long[open] .less")
+    assert button >= text - 6
 
 
 # Charts
@@ -240,7 +293,7 @@ def test_the_headings_tell_the_order_from_the_first_moment(chromium, folder):
     for script in (True, False):
         chromium.open(folder / "both.html", script=script)
         head = chromium.html("#all thead")
-        assert re.search(r'<th[^>]* aria-sort="ascending"[^>]*>(<button[^>]*>)?recall@5', head)
+        assert re.search(r'<th[^>]* aria-sort="ascending"[^>]*>(<button[^>]*>)?recall<wbr>@5', head)
         assert head.count("aria-sort") == 1
         assert "Sorted by recall@5, lowest first." in chromium.html("#all caption")
     chromium.open(folder / "both.html")
@@ -257,7 +310,7 @@ def test_the_worst_of_less_is_better_are_the_highest(tmp_path):
     rows = [{"retrieved": [{"id": "a", "score": 0.5}], "answerable": False}, {"retrieved": [], "answerable": False}] * 3
     karat.evaluate(rows, "false_alarm@5").report(tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text("utf-8")
-    assert 'aria-sort="descending">false_alarm@5' in text
+    assert 'aria-sort="descending">false_<wbr>alarm<wbr>@5' in text
     assert "Sorted by false_alarm@5, highest first." in text
 
 

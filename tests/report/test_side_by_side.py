@@ -8,6 +8,7 @@ import pytest
 
 import karat
 from karat.analysis.changes import Move, QueryChange
+from karat.report.html.chart import nice_ticks
 from karat.report.html.markup import write
 from karat.report.html.moves import in_words, moved_table
 from karat.report.html.side_by_side import (
@@ -16,7 +17,6 @@ from karat.report.html.side_by_side import (
     means_chart,
     means_matrix,
     metrics_table,
-    nice_ticks,
     slice_table,
     verdict_of,
     verdicts,
@@ -112,7 +112,8 @@ def test_slices_have_the_largest_loss_first(two):
     rows = [[{**one, "kind": "odd" if i % 2 else "even"} for i, one in enumerate(compared.rows(f))] for f in (0.6, 0.4)]
     runs = [karat.evaluate(own, "recall@5", judge="ids") for own in rows]
     slices = karat.compare(*runs).by("kind")
-    page = write(slice_table(["main", "branch"], slices, "kind", "recall@5", {"odd": "/odd", "even": "/even"}))
+    links = {"odd": "/odd", "even": "/even"}
+    page = write(slice_table(["main", "branch"], slices, "kind", "recall@5", links, {"odd": 30, "even": 30}))
     losses = {value: own[0].difference for value, own in slices.items()}
     order = re.findall(r'<a href="/(\w+)"', page)
     assert order == sorted(losses, key=losses.get)

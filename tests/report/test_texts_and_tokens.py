@@ -140,6 +140,6 @@ def test_rows_of_a_part_of_a_run_for_a_server():
     )
     assert re.findall(r'<bdi class="id">(\w+)', written) == list(part.ids)
     assert re.findall(r'href="(/opened/\d)"', written) == ["/opened/0", "/opened/1"]
-    assert re.findall(r'href="\?sort=([^"]+)"', written) == ["query", "recall@5", "rr", "gold found"]
+    assert re.findall(r'href="\?sort=([^"]+)"', written) == ["query", "recall@5", "rr", "found at any rank"]
     assert re.search(r'aria-sort="descending"><a href="\?sort=rr"', written)
     assert "Sorted by rr, highest first." in written

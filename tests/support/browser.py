@@ -131,25 +131,36 @@ class Browser:
         self.wait_for("Page.loadEventFired")
 
     def settle(self):
-        """Wait until everything that the page has asked for is there and drawn.
+        """Wait until everything that this page has asked for is there and drawn; the list of runs never stops asking.
 
-        Pages before it may have asked as well, and the list of runs never stops asking for the state of the folder.
+        Requests of the page before do not count: the browser may not tell how they ended.
         """
+        end = time.monotonic() + _PATIENCE
         while True:
             self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
-            shown = [e["params"]["frame"] for e in self.events if e.get("method") == "Page.frameNavigated"]
-            page = next((frame["loaderId"] for frame in reversed(shown) if "parentId" not in frame), None)
-            network = [e for e in self.events if e.get("method", "").startswith("Network.")]
-            asked = {
-                e["params"]["requestId"]
-                for e in network
-                if e["method"] == "Network.requestWillBeSent"
-                and page in (None, e["params"]["loaderId"])
-                and not e["params"]["request"]["url"].endswith("/state")
-            }
-            ends = ("Network.loadingFinished", "Network.loadingFailed")
-            if asked <= {e["params"]["requestId"] for e in network if e["method"] in ends}:
+            waiting = self._under_way()
+            if not waiting:
                 return
+            if time.monotonic() > end:
+                raise TimeoutError(f"the page still waits for {sorted(waiting.values())}")
+            self._look(0.5)
+
+    def _under_way(self):
+        """The addresses that the page has asked for and that have not been answered, by their request."""
+        page = self.send("Page.getFrameTree")["frameTree"]["frame"]["loaderId"]
+        waiting = {}
+        for event in self.events:
+            kind, about = event.get("method"), event.get("params", {})
+            if kind == "Network.requestWillBeSent":
+                if about["loaderId"] == page and not about["request"]["url"].endswith("/state"):
+                    waiting[about["requestId"]] = about["request"]["url"]
+            elif kind in ("Network.loadingFinished", "Network.loadingFailed"):
+                waiting.pop(about["requestId"], None)
+        return waiting
+
+    def _look(self, seconds):
+        """Wait for the next event, but only for so long."""
+        if b"\0" in self._read or select.select([self._in], [], [], seconds)[0]:
             self.events.append(self._next())
 
     def scheme(self, *, dark):
@@ -177,13 +188,21 @@ class Browser:
         return self.send("DOM.getOuterHTML", nodeId=self.node(selector))["outerHTML"]
 
     def click(self, selector):
-        """Press the mouse where the element begins, as a reader would."""
-        node = self.node(selector)
-        self.send("DOM.scrollIntoViewIfNeeded", nodeId=node)
-        left, top, *_ = self.send("DOM.getBoxModel", nodeId=node)["model"]["content"]
+        """Press the mouse where the element begins, as a reader would: when it does not move any more."""
+        before, (left, top) = None, self._place(selector)
+        while before != (left, top):
+            time.sleep(0.02)
+            before, (left, top) = (left, top), self._place(selector)
         x, y = left + 5, top + 5
         for kind in ("mousePressed", "mouseReleased"):
             self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def _place(self, selector):
+        """Where an element begins, scrolled into view."""
+        node = self.node(selector)
+        self.send("DOM.scrollIntoViewIfNeeded", nodeId=node)
+        left, top, *_ = self.send("DOM.getBoxModel", nodeId=node)["model"]["content"]
+        return left, top
 
     def type(self, text):
         """Type into what has the focus."""

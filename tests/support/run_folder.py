@@ -136,7 +136,7 @@ def _others():
     metrics = "recall@5 false_alarm(threshold=0.8)@5 iprec@0,0.25,0.5,0.75,1 st_recall@5"
     return {
         "steps/two-hops.parquet": karat.evaluate(TWO_HOPS, "recall@5 rr", merge="interleave"),
-        "spans.parquet": karat.evaluate(spans, "recall@1,3 rr", judge="spans"),
+        "spans.parquet": karat.evaluate(spans, "recall@1,3 rr span_precision@3 span_recall@3", judge="spans"),
         "repeats.parquet": karat.evaluate(repeats, "recall@1 rr"),
         "no-answer.parquet": karat.evaluate(answers, metrics),
     }

@@ -57,7 +57,7 @@ def press(browser, key):
 def test_the_keyboard_reaches_every_circle(opened):
     browser = opened()
     circles = browser.run("document.querySelectorAll('.scatter a').length")
-    browser.run("document.querySelector('#scores nav a:last-of-type').focus()")
+    browser.run("document.querySelector('#scores .choice a:last-of-type').focus()")
     seen = set()
     for _ in range(circles):
         press(browser, "Tab")
@@ -69,11 +69,11 @@ def test_the_keyboard_reaches_every_circle(opened):
 
 def test_filters_work_without_script(viewer, chromium, screens):
     chromium.open(viewer.url + screens["compare"], script=False)
-    link = chromium.html("#moved nav[aria-label=Result] a:nth-of-type(2)")
+    link = chromium.html("#moved [aria-label=Result] a:nth-of-type(2)")
     address = html.unescape(re.search(r'href="([^"]*)"', link)[1])
     assert "way=won" in address
     chromium.open(viewer.url + address, script=False)
-    assert ">won " in chromium.html("#moved nav a[aria-current]")
+    assert ">won " in chromium.html("#moved .choice a[aria-current]")
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -95,8 +95,7 @@ def test_parts_are_filled_in(opened, viewer, screens):
     whole = browser.run("document.getElementById('scores').outerHTML")
     part = screens["compare"].replace("/compare?", "/compare/part/scores?")
     browser.run(f"document.getElementById('scores').outerHTML = '<section id=scores data-part=\"{part}\"></section>'")
-    script = "document.body.append(Object.assign(document.createElement('script'), { src: '/assets/karat.js' }))"
-    browser.run(script)
+    browser.run("view.loadSections()")
     wait(browser, "document.querySelector('#scores .scatter') !== null")
     assert browser.run("document.getElementById('scores').outerHTML") == whole
     assert browser.complaints() == []

@@ -70,6 +70,7 @@ class Keyboard:
 def test_skip_to_the_content(viewer, keyboard, screens):
     for path in screens.values():
         keyboard.chromium.open(viewer.url + path)
+        keyboard.chromium.settle()
         at = keyboard.tab_to(lambda at: True, "anything")
         assert at["href"] == "#main", path
         keyboard.chromium.press("Enter")

@@ -86,6 +86,8 @@ def test_an_item_is_highlighted_in_every_run(chromium, address, by):
     assert {item for _, item in found} == {chromium.run(f"{gold}.dataset.item")}
     names = [name for name, _ in found]
     assert [names.count(name) for name in ("li", "path", "span")] == [3, 2, 3]  # items, lines, ranks of the gold
+    style = "getComputedStyle(document.querySelector('.lines path.same'))"
+    assert chromium.run(f"[{style}.outlineStyle, parseFloat({style}.strokeWidth) > 3]") == ["none", True]
     if by == "focus":
         chromium.run("document.activeElement.blur()")
     else:
@@ -141,9 +143,22 @@ def test_a_list_of_queries_in_the_address(chromium, address):
 
 def test_most_changed_first(chromium, address):
     chromium.open(address(*HELP, query="q18", more="&order=moved"))
-    assert chromium.run("document.querySelector('.orders [aria-current]').innerText") == "most changed first"
+    assert chromium.run("document.querySelector('[aria-label=Order] [aria-current]').innerText") == "most changed first"
     place = chromium.run("Number(/query (\\d+) of/.exec(document.querySelector('.way').innerText)[1])")
     assert place <= 10  # its recall@5 went from 0 to 1
+
+
+def test_the_heading_of_a_run_is_above_its_scores(chromium, address):
+    chromium.open(address(*HELP[:2], query="q18"), width=1400)
+    ends = """[...document.querySelectorAll('#scores tr')].map(row => {
+        const cell = row.lastElementChild, inner = cell.querySelector('div'), range = document.createRange();
+        range.selectNodeContents(inner ? inner.firstChild : cell);
+        return Math.round(range.getBoundingClientRect().right);
+    })"""
+    found = chromium.run(ends)
+    assert len(found) > 3
+    assert len(set(found)) == 1
+    assert chromium.run("document.querySelectorAll('#scores .change').length") > 0
 
 
 def test_narrow(chromium, address):
@@ -155,7 +170,7 @@ def test_narrow(chromium, address):
     widths = chromium.run("[...document.querySelectorAll('.ranking')].map(one => one.offsetWidth)")
     assert all(280 < width < 390 for width in widths)
     label = "getComputedStyle(document.querySelector('#gold td:nth-child(3)'), '::before').content"
-    assert chromium.run(label) == '"help-centre/bm25"'
+    assert chromium.run(label) == '"bm25"'
 
 
 def test_without_javascript(chromium, address):
@@ -185,9 +200,9 @@ def test_a_run_without_the_query(chromium, address):
 def test_repeats_can_be_chosen(chromium, address):
     chromium.open(address("repeats", query="r1"))
     first = chromium.run("document.querySelector('.ranking ol').innerText")
-    links = "[...document.querySelectorAll('.repeats a')].map(one => [one.innerText, one.ariaCurrent])"
+    links = "[...document.querySelectorAll('[aria-label=Repeat] a')].map(one => [one.innerText, one.ariaCurrent])"
     assert chromium.run(links) == [["1", "true"], ["2", None], ["3", None]]
-    chromium.follow(lambda: chromium.click(".repeats a:nth-of-type(2)"))
+    chromium.follow(lambda: chromium.click("[aria-label=Repeat] a:nth-of-type(2)"))
     assert chromium.run(links) == [["1", None], ["2", "true"], ["3", None]]
     assert chromium.run("document.querySelector('.ranking ol').innerText") != first
     chromium.open(address("repeats", query="r1 #2"))

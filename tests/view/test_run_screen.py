@@ -30,7 +30,6 @@ def runs(tmp_path_factory):
 def screen(chromium, runs):
     if not any(str(runs.port) in cookie["name"] for cookie in chromium.cookies(runs.url)):
         chromium.open(runs.address)
-        chromium.open(f"{runs.url}/assets/karat.css")  # the list of runs asks for news, which may be under way
     chromium.send("Emulation.setFocusEmulationEnabled", enabled=True)
     return chromium
 
@@ -89,7 +88,7 @@ def test_bars_slices_and_causes_filter_the_table_in_place(opened):
     page.settle()
     assert page.run(MATCHES) == "300 queries"
     assert page.run("window.stays")
-    assert not page.complaints()
+    assert page.complaints() == []
 
 
 def test_heads_sort_by_key_and_keep_the_focus(opened):
@@ -111,9 +110,9 @@ def test_pages_are_turned_and_linked(opened, screen):
     page = opened("many")
     ids = "[...document.querySelectorAll('#all tbody .id')].map(one => one.textContent)"
     first = page.run(ids)
-    page.run("[...document.querySelectorAll('.pages a')].find(link => link.textContent === 'Next').click()")
+    page.run("[...document.querySelectorAll('.pages a')].find(link => link.textContent === 'next →').click()")
     page.settle()
-    assert page.run("document.querySelector('.pages .now').textContent") == "page 2 of 6"
+    assert page.run("document.querySelector('.pages [aria-current]').textContent") == "2"
     second = page.run(ids)
     assert not {*first} & {*second}
     screen.open(page.run("location.href"))
@@ -168,6 +167,18 @@ def test_without_script_everything_is_a_link(opened):
     assert "There is no other run of the same gold." in page.html("main")
 
 
+def test_without_script_a_query_is_searched_opened_and_leads_to_its_page(opened):
+    page = opened("bm25", script=False)
+    page.click("#search")
+    page.type("q06")
+    page.follow(lambda: page.press("Enter"))
+    assert "1 query of 32" in page.html("#matches")
+    page.click("#all summary")
+    page.follow(lambda: page.click("#all details[open] a[href^='/query']"))
+    assert 'class="screen-query"' in page.html("body")
+    assert "query=q06" in page.send("Page.getFrameTree")["frameTree"]["frame"]["url"]
+
+
 def test_a_baseline_is_chosen(opened, runs):
     page = opened("bm25")
     page.run(f"document.querySelector('.chooser select').value = '{runs.run('first-words')}'")
@@ -202,3 +213,28 @@ def test_nothing_is_wider_than_the_screen(opened, width, dark):
     assert not page.run("document.querySelector('[data-part]')")
     assert len(page.hosts()) == 1
     assert not page.complaints()
+
+
+def test_the_status_line_is_seen_for_a_while_and_stays_for_screen_readers(opened):
+    page = opened("bm25")
+    page.run("{ const later = setTimeout; window.setTimeout = (act, wait) => later(act, wait / 50); }")
+    shown = "document.getElementById('said').getBoundingClientRect().width > 1"
+    page.run("view.say('3 queries of 32')")
+    assert page.run(shown)
+    page.run("new Promise(done => setTimeout(done, 6000))")
+    assert not page.run(shown)
+    assert page.run("document.getElementById('said').textContent") == "3 queries of 32"
+    assert page.run("document.getElementById('said').checkVisibility()")
+    page.run("view.say('It has ended.', true)")
+    page.run("new Promise(done => setTimeout(done, 6000))")
+    assert page.run(shown)
+
+
+def test_an_opened_query_has_its_numbers_above_its_details_on_a_telephone(opened):
+    page = opened("bm25", width=390)
+    page.run("document.querySelector('#queries tbody summary').click()")
+    page.settle()
+    top = "document.querySelector('#queries tbody tr:first-child {}').getBoundingClientRect()"
+    number = page.run(f"{top.format('td.n')}.bottom")
+    assert number <= page.run(f"{top.format('.details')}.top") + 1
+    assert number >= page.run(f"{top.format('summary')}.bottom")

@@ -143,6 +143,19 @@ def test_two_chosen_runs_are_compared_and_the_oldest_is_the_baseline(made, own, 
     assert chromium.run("location.search") == f"?runs={ids['new']},{ids['old']}"
 
 
+def test_more_runs_than_are_compared_cannot_be_taken_there(made, own, chromium):
+    for number in range(9):
+        put(made, own, f"run-{number}", age=60 + number)
+    until(chromium, f"{ROWS} === 9")
+    state = "[document.querySelector('.compared .main').disabled, document.querySelector('.compared .most').hidden]"
+    boxes = "[...document.querySelectorAll('.gold tbody input')]"
+    chromium.run(f"{boxes}.slice(0, 8).forEach(box => box.click())")
+    assert chromium.run(state) == [False, True]
+    chromium.run(f"{boxes}[8].click()")
+    assert chromium.run(state) == [True, False]
+    assert "At most 8 runs" in chromium.run("document.querySelector('.compared').innerText")
+
+
 def test_without_a_script_runs_can_be_chosen_sorted_and_filtered(made, own, chromium):
     put(made, own, "alpha", "bm25", age=60)
     put(made, own, "omega", "first", age=600)
@@ -197,3 +210,16 @@ def test_a_server_that_has_ended_is_said(tmp_path, chromium):
         chromium.open(viewer.address)
         until(chromium, "document.body.textContent.includes('No runs yet')")
     until(chromium, "document.getElementById('said').textContent.includes('karat view has ended')")
+
+
+def test_long_names_of_metrics_are_inside_their_cards(chromium, viewer):
+    chromium.open(f"{viewer.url}/", width=390)
+    chromium.settle()
+    names = chromium.run("[...document.querySelectorAll('td.score')].map(one => one.dataset.name)")
+    assert "span_precision@3" in names
+    beyond = chromium.run("""[...document.querySelectorAll("td.score")].filter((one) => {
+        const box = one.getBoundingClientRect(), next = one.nextElementSibling?.getBoundingClientRect();
+        const over = next && next.top < box.bottom && next.left < box.right;
+        return over || one.scrollWidth > one.clientWidth || box.right > one.closest("tr").getBoundingClientRect().right;
+    }).map((one) => one.dataset.name)""")
+    assert beyond == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from datetime import datetime
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -16,6 +17,7 @@ from karat.web.view.folder import id_of
 from support import compared, example
 
 QUERIES = 130
+COMMIT = "0123456789" * 4
 
 
 def rows(found, seed=0):
@@ -36,8 +38,10 @@ def folder(tmp_path_factory):
         "others": [{**row, "id": f"x{row['id']}"} for row in rows(0.5)],
         "repeated": [{**row, "repeat": again} for again in (1, 2) for row in rows(0.6, again)],
     }
-    for name, given in runs.items():
-        karat.evaluate(given, "recall@5 ndcg@10 rr", judge="ids").save(path / f"{name}.parquet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("karat.run.run.current_commit", lambda: COMMIT)
+        for name, given in runs.items():
+            karat.evaluate(given, "recall@5 ndcg@10 rr", judge="ids").save(path / f"{name}.parquet")
     karat.evaluate(rows(0.5), "precision@3", judge="ids").save(path / "precision.parquet")
     karat.evaluate(rows(0.5), "rr", judge="ids", convention="ranx").save(path / "ranx.parquet")
     (path / "broken.parquet").write_bytes(b"PAR1 and no more")
@@ -91,7 +95,7 @@ def listed(text):
 
 def choices(text, name):
     """The links of a line of choices, with the number at the end of each."""
-    line = re.search(rf'<nav [^>]*aria-label="{name}"[^>]*>.*?</nav>', text, re.DOTALL)[0]
+    line = re.search(rf'<div [^>]*aria-label="{name}"[^>]*>.*?</div>', text, re.DOTALL)[0]
     found = re.findall(r'<a href="([^"]*)"[^>]*><bdi>([^<]*)</bdi>', line)
     return {label: href for href, label in found}
 
@@ -142,7 +146,7 @@ def test_causes_are_those_of_the_losing_run(folder):
     assert set(links) == {"any", *(f"{cause} {len(queries)}" for cause, queries in expected.items())}
     for cause, queries in expected.items():
         rows = section(follow(folder, links[f"{cause} {len(queries)}"]), "moved")
-        assert set(re.findall(r"query=([^\"&]*)\"", rows)) == queries
+        assert set(re.findall(r"query=([^\"&]*)&", rows)) == queries
 
 
 def test_pages_have_fifty_queries_and_all_of_them(folder):
@@ -150,7 +154,7 @@ def test_pages_have_fifty_queries_and_all_of_them(folder):
     while True:
         text = page(folder, "main", "branch", metric="ndcg@10", page=str(number))
         moved = section(text, "moved")
-        seen += re.findall(r"query=(q\d+)\"", moved)
+        seen += re.findall(r"query=(q\d+)&", moved)
         if 'rel="next"' not in moved:
             break
         assert listed(text)[1] == 50
@@ -196,7 +200,9 @@ def test_three_runs_choose_the_pair(folder):
 
 def test_a_query_links_to_all_runs_and_tells_where_its_gold_went(folder):
     moved = section(page(folder, "main", "branch", way="won"), "moved")
-    assert f'href="/query?runs={ids("main", "branch")}&amp;query=q' in moved
+    links = re.findall(rf'href="/query\?runs={ids("main", "branch")}&amp;query=(q\d+)&amp;among=([^"]*)"', moved)
+    assert len(links) == listed(page(folder, "main", "branch", way="won"))[1]
+    assert {tuple(among.split(",")) for _, among in links} == {tuple(query for query, _ in links)}
     assert re.search(r"not retrieved → \d+", words(moved))
 
 
@@ -204,6 +210,7 @@ def test_a_query_links_to_all_runs_and_tells_where_its_gold_went(folder):
     ("names", "status", "told"),
     [
         ((), 400, "None is chosen"),
+        ((), 400, "the oldest is the baseline, unless you choose another"),
         (("main",), 400, "Only one is chosen"),
         (("main", "main"), 400, "A comparison needs two different runs"),
         (("main", "nothing"), 404, "there is no such run"),
@@ -238,6 +245,7 @@ def test_repeats_and_undefined_scores(folder):
     text = page(folder, "undefined", "main", allow_mismatch="1")
     assert "7 queries are undefined in at least one run" in words(text)
     assert f"all {QUERIES - 7}" in choices(text, "Result")
+    assert f"Differences are paired, over {QUERIES - 7} queries: each run minus" in words(text)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +263,27 @@ def test_bad_addresses_have_a_page(folder, given):
 
 
 def test_too_many_runs(folder):
-    assert ask(folder, {"runs": ",".join("abcdefghi")})[0] == 400
+    status, text = ask(folder, {"runs": ",".join("abcdefghi")})
+    assert status == 400
+    assert "<h1>This page cannot be shown</h1>" in text
+    assert "at most 8 runs are compared at once; got 9 runs" in words(text)
+    assert '<a href="/">All runs</a>' in text
+
+
+def test_each_run_has_its_time_and_its_commit(folder):
+    written = folder / "main.parquet"
+    told = words(re.search(r'<ol class="compared"[^>]*>.*?</ol>', page(folder, "main", "branch"))[0])
+    time = datetime.fromtimestamp(written.stat().st_mtime).astimezone()
+    assert f"{time.day} {time:%b %Y, %H:%M} · commit {COMMIT[:7]} · {QUERIES} queries" in told
+
+
+def test_a_difference_that_is_detectable_is_explained(folder):
+    assert "The detectable difference is" in words(page(folder, "main", "repeated", allow_mismatch="1"))
+
+
+def test_only_names_of_runs_break_inside_words(folder):
+    heads = re.findall(r"<thead>(.*?)</thead>", section(page(folder, "main", "branch"), "slices"))[0]
+    assert re.findall(r'class="run-name">(\w+)<', heads) == ["main", "branch"]
 
 
 def test_parts_are_the_sections_of_the_page(folder):
@@ -286,9 +314,21 @@ def test_large_runs_come_in_parts_with_the_same_numbers(folder, monkeypatch):
         assert re.findall(r"query=(q\d+)", moved) == re.findall(r"query=(q\d+)", section(whole, "moved"))
         causes = words(ask(folder, {"runs": ids(*names)}, "causes")[1])
         total = listed(whole)[0]
-        assert f"They are known for 60 random queries of the {total} that moved" in causes
+        assert f"They are known for a random sample of 60 of the {total} queries that moved" in causes
         for label, href in choices(ask(folder, {"runs": ids(*names)}, "causes")[1], "Cause").items():
             if label != "any":
                 assert listed(follow(folder, href))[0] == int(label.split()[-1])
     finally:
         compared_runs._COMPARED.clear()
+
+
+def test_a_part_of_another_version_is_refused(tmp_path):
+    for name, found in (("main", 0.5), ("branch", 0.8)):
+        compared.run(found).save(tmp_path / f"{name}.parquet")
+    load_tasks(view=True)
+    given = {"runs": ids("main", "branch")}
+    version = re.search(r'data-version="([^"]*)"', page(tmp_path, "main", "branch"))[1]
+    assert ask(tmp_path, {**given, "version": version}, "moved")[0] == 200
+    compared.run(0.7, seed=3).save(tmp_path / "branch.parquet")
+    assert ask(tmp_path, {**given, "version": version}, "moved")[0] == 409
+    assert ask(tmp_path, given, "moved")[0] == 200

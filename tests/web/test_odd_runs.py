@@ -84,6 +84,7 @@ def test_sections_of_a_large_run_come_from_a_sample_and_say_so(tmp_path, monkeyp
         assert sentence in screen.part("run", part)
     page, slices = screen.page("run"), screen.part("run", "slices")
     assert sentence not in page
+    assert "Remarks that need the gold or the rankings of every query are left out" in page
     assert sentence not in slices
     assert f"{run.mean['recall@5']:.3f}" in page
     rows = re.findall(r'data-adds="([^"]*)".*?</th><td[^>]*>([\d,]+)</td><td[^>]*>([\d.]+)</td>', slices)
@@ -101,13 +102,14 @@ def test_the_causes_of_a_large_run_are_those_of_its_sample(tmp_path, monkeypatch
         ids = {miss.query_id for miss in found.misses if miss.cause == cause}
         shown = screen.queries("run", cause=cause, size="100")
         assert {*shown.ids} == ids
-        assert "Causes are known for a random sample of 100 queries; only those of the sample are listed." in shown.html
+        assert "Causes are known for a random sample of 100 of the 500 queries; only these are listed." in shown.html
 
 
 def test_a_slice_tells_how_many_of_its_queries_a_metric_is_about(tmp_path):
     _unanswerable().save(tmp_path / "run.parquet")
     screen = RunPages(tmp_path)
-    rows = re.findall(r'data-adds="(field.topic=[^"]*)".*?</th><td[^>]*>([\d,]+)</td>', screen.part("run", "slices"))
+    row = re.compile(r'data-adds="(field.topic=[^"]*)".*?</th><td[^>]*>15, ([\d,]+) scored</td>')
+    rows = row.findall(screen.part("run", "slices"))
     assert [count for _, count in rows] == ["10", "10"]
     for adds, count in rows:
         shown = screen.queries("run", **added(adds))
@@ -118,9 +120,15 @@ def test_a_slice_tells_how_many_of_its_queries_a_metric_is_about(tmp_path):
 def test_a_large_run_has_a_baseline(tmp_path, monkeypatch):
     many(300).save(tmp_path / "run.parquet")
     many(300, seed=0).take(range(300)).save(tmp_path / "same.parquet")
+    other = many(300)
+    other.replace(scores={name: values / 2 for name, values in other.scores.items()}).save(tmp_path / "half.parquet")
     monkeypatch.setattr(run_facts, "LARGE", 100)
     screen = RunPages(tmp_path)
     before = screen.id("same")
+    mean = float(karat.load(tmp_path / "run.parquet").mean["recall@5"])
+    shown = screen.ask("view_run", "run", baseline=screen.id("half")).text
+    assert f"+{mean / 2:.3f} from half" in " ".join(shown.split())
+    assert "sample" not in screen.part("run", "slices", baseline=before)
     assert "From a random sample of 100 of the 300 queries." in screen.part("run", "baseline", baseline=before)
     assert screen.queries("run", baseline=before, sort="-change").html.count('<td class="n">0.000</td>') >= 50
     for part in PARTS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from html import unescape
 from urllib.parse import parse_qsl, urlsplit
 
@@ -11,23 +12,48 @@ import pytest
 
 import karat
 from karat.report.html.histogram import bars
-from karat.web.view.query_filter import ScoreRange
+from karat.web.view.run_address import ScoreRange
 from support import example
 from support.run_pages import LINK, RunPages, added, many, repeated
+
+COMMIT = "0123456789" * 4
+WORDS = [
+    {
+        "id": f"q-{one}",
+        "query": f"Question {one}asked",
+        "gold": [{"id": f"{one}#wanted", "text": f"Gold {one}proof"}],
+        "retrieved": [
+            {"id": f"{one}#chunk", "text": f"Retrieved {one}passage"},
+            {"id": f"{one}#wanted", "text": "Gold"},
+        ],
+    }
+    for one in ("red", "blue")
+]
+"""Two queries; every text and every id has a word of its own."""
 
 
 @pytest.fixture(scope="module")
 def screen(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
-    example.run().save(folder / "bm25.parquet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("karat.run.run.current_commit", lambda: COMMIT)
+        example.run().save(folder / "bm25.parquet")
     example.run("first-words").save(folder / "first-words.parquet")
     many(300).save(folder / "many.parquet")
     repeated().save(folder / "repeats.parquet")
+    karat.evaluate(WORDS, "rr", judge="ids").save(folder / "words.parquet")
     (folder / "damaged.parquet").write_bytes((folder / "many.parquet").read_bytes()[:5000])
     return RunPages(folder)
 
 
 RUNS = pytest.mark.parametrize("run", ["bm25", "many", "repeats"])
+
+
+def test_the_time_and_the_commit_are_at_the_top(screen):
+    head = screen.page("bm25").partition("<nav aria-label")[0].partition("</h1>")[2]
+    file = screen.folder / "bm25.parquet"
+    time = datetime.fromtimestamp(file.stat().st_mtime).astimezone()
+    assert f"{time.day} {time:%b %Y, %H:%M}</time> · commit <code>{COMMIT[:7]}</code>" in head
 
 
 @RUNS
@@ -43,7 +69,7 @@ def test_a_bar_shows_the_queries_that_it_counts(screen, run):
 @RUNS
 def test_a_slice_shows_the_queries_that_it_counts(screen, run):
     section = screen.part(run, "slices")
-    rows = re.findall(r'data-adds="([^"]*)".*?</th><td[^>]*>([\d,]+)</td>', section)
+    rows = re.findall(r'data-adds="([^"]*)".*?</th><td[^>]*>([\d,]+)(?:, [\d,]+ scored)?</td>', section)
     assert len(rows) == len(LINK.findall(section)) >= 4
     for adds, count in rows:
         assert screen.queries(run, **added(adds)).count == int(count), adds
@@ -68,7 +94,8 @@ def test_the_range_of_a_filter_is_that_of_its_bar():
     tenths = np.arange(11) / 10
     near = np.concatenate([np.nextafter(tenths, way) for way in (-1, 2)])
     edges = np.concatenate([tenths, near, random.random(40)])
-    for scores in (random.random(5000), edges, np.array([0, 1 / 3, 1, np.nan])):
+    outside = random.normal(3, 40, 5000).clip(-100, 100), np.array([-3.0, 2, 7, 7, np.nan]), random.random(900) * 1.2
+    for scores in (random.random(5000), edges, np.array([0, 1 / 3, 1, np.nan]), *outside):
         found = bars(scores)
         ranges = [ScoreRange.read(str(ScoreRange(bar.low, bar.high)), "recall") for bar in found]
         assert [int(own.flags(scores).sum()) for own in ranges] == [bar.size for bar in found]
@@ -102,7 +129,7 @@ def test_pages_show_every_query_once(screen):
     run = karat.load(screen.folder / "many.parquet")
     scores = dict(zip(run.ids, run.scores["recall@5"].tolist(), strict=True))
     assert [scores[one] for one in ids] == sorted(scores.values())
-    assert "page 3 of 6" in shown[2].html
+    assert re.search(r'aria-current="page"[^>]*>3<', shown[2].html)
     assert screen.queries("many", page="1000000000").ids == shown[-1].ids
     assert len(screen.queries("many", size="100").ids) == 100
 
@@ -124,13 +151,15 @@ def test_sorts_go_both_ways(screen, column):
         assert f'aria-sort="{"ascending" if sign > 0 else "descending"}"' in shown.html
 
 
-def test_search_reaches_queries_gold_and_retrieved_items(screen):
-    run = karat.load(screen.folder / "bm25.parquet")
-    chunk = run.items("q06").retrieved[4]
-    assert "q06" in screen.queries("bm25", q=chunk.id).ids
-    assert "q06" in screen.queries("bm25", q=" ".join(chunk.text.split()[:4]).upper()).ids
+@pytest.mark.parametrize("text", ["q-red", "REDasked", "redproof", "red#wanted", "redpassage", "red#chunk"])
+def test_search_reaches_ids_and_texts_of_queries_gold_and_retrieved_items(screen, text):
+    assert screen.queries("words", q=text).ids == ["q-red"]
+    assert screen.queries("words", q=f"{text} retrieved").ids == ["q-red"]
+    assert screen.queries("words", q=f"{text} blueasked").matches == "No query matches."
+
+
+def test_search_and_filters_together(screen):
     assert screen.queries("bm25", q="q06").ids == ["q06"]
-    assert screen.queries("bm25", q="xyzzy").matches == "No query matches."
     assert screen.queries("bm25", q="q06", **{"field.length": "short"}).count in (0, 1)
 
 
@@ -156,6 +185,13 @@ def test_sections_are_those_of_the_report(screen, tmp_path):
     assert re.findall(r"<tr>.*?</tr>", screen.part("bm25", "misses"))[-1].count("/query?runs=") == 1
 
 
+def test_a_cause_of_no_query_is_not_counted(screen):
+    cause = next(iter(karat.diagnose(screen.folder / "bm25.parquet").causes))
+    html = screen.queries("bm25", cause=cause, q="no such words anywhere").html
+    assert "No query matches." in html
+    assert "They miss" not in html
+
+
 def test_a_baseline(screen):
     before = screen.id("first-words")
     page = screen.page("bm25", baseline=before)
@@ -170,22 +206,23 @@ def test_a_baseline(screen):
     values = [change[one] for one in shown.ids if change[one] == change[one]]
     assert values == sorted(values)
     assert f"query?runs={before},{screen.id('bm25')}" in shown.html
+    assert "Change: in recall@5, from <span><bdi>first-words</bdi>.</span>" in shown.html
+    assert "Dashed: <bdi>first-words</bdi>." in screen.part("bm25", "curves", baseline=before)
     row = re.search(r"/opened/(\d+)\?baseline=", shown.html)[1]
-    assert "Baseline" in screen.ask("view_opened", "bm25", row=row, baseline=before).text
+    opened = screen.ask("view_opened", "bm25", row=row, baseline=before).text
+    assert re.search(r"Baseline:\s+first-words", opened)
     assert "is no baseline for this run" in screen.ask("view_run", "bm25", baseline=screen.id("many")).text
 
 
 @pytest.mark.parametrize(
     ("state", "status", "words"),
     [
-        ({"recall@99": "0.5"}, 400, "this run has no metric"),
         ({"recall@5": "half"}, 400, "this is not a range of recall@5"),
-        ({"recall@5": "0.5..7"}, 400, "this is not a range of recall@5"),
-        ({"field.colour": "red"}, 400, "this run has no field"),
+        ({"recall@5": "0.5..x"}, 400, "this is not a range of recall@5"),
         ({"cause": "bad luck"}, 400, "there is no such cause"),
         ({"sort": "colour"}, 400, "there is no such column"),
-        ({"page": "-1"}, 400, "is a number from 1"),
-        ({"page": "²"}, 400, "is a number from 1"),
+        ({"page": "-1"}, 400, "page is a whole number from 1"),
+        ({"page": "²"}, 400, "page is a whole number from 1"),
         ({"baseline": "0" * 24}, 404, "there is no such run"),
         ({"run_id": "0" * 24}, 404, "there is no such run"),
     ],
@@ -194,6 +231,24 @@ def test_an_address_that_cannot_be_shown_says_why(screen, state, status, words):
     answer = screen.ask("view_run", "many", **state)
     assert answer.status == status
     assert words in answer.text
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("recall@99", "0.5", "This run has no metric “recall@99”, so that filter is left out."),
+        ("rrr", "0..0.5", "This run has no metric “rrr”, so that filter is left out."),
+        ("metric.page", "1", "This run has no metric “page”, so that filter is left out."),
+        ("field.colour", "red", "This run has no field “colour”, so that filter is left out."),
+        ("utm_source", "slack", ""),
+        ("fbclid", "IwAR0", ""),
+    ],
+)
+def test_a_filter_about_nothing_in_the_run_is_left_out_and_said(screen, key, value, words):
+    shown = screen.queries("many", **{key: value, "recall@5": "1"})
+    assert re.findall(r'<p class="note">(This run has no [^<]*)', shown.html) == ([words] if words else [])
+    assert shown.ids == screen.queries("many", **{"recall@5": "1"}).ids
+    assert f"{key}=" not in shown.html
 
 
 def test_a_damaged_file_is_a_page_with_its_error(screen):
@@ -212,3 +267,11 @@ def test_a_part_of_another_version_is_refused(screen, tmp_path):
     assert own.ask("view_run_part", "run", part="queries", version=version).status == 409
     assert own.ask("view_opened", "run", row="0", version=version).status == 409
     assert own.queries("run").count == 40
+    many(40, seed=1).save(tmp_path / "base.parquet")
+    state = {"baseline": own.id("base")}
+    state["version"] = re.search(r'data-version="([^"]*)"', own.page("run", **state))[1]
+    assert own.ask("view_run_part", "run", part="baseline", **state).status == 200
+    assert own.ask("view_opened", "run", row="0", **state).status == 200
+    many(40, seed=1).replace(query=["?"] * 40).save(tmp_path / "base.parquet")
+    assert own.ask("view_run_part", "run", part="baseline", **state).status == 409
+    assert own.ask("view_opened", "run", row="0", **state).status == 409

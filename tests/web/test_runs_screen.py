@@ -7,6 +7,7 @@ import re
 import shutil
 from datetime import UTC, datetime
 from html import unescape
+from urllib.parse import unquote
 
 import polars as pl
 import pytest
@@ -14,7 +15,7 @@ import pytest
 import karat
 from karat.run.overview import read_overview
 from karat.web.messages import Call
-from karat.web.view import asked_list, listed_runs
+from karat.web.view import listed_runs, run_groups
 from karat.web.view.folder import find_files
 from karat.web.view.listed_runs import read_runs
 from karat.web.view.runs_screen import runs_screen
@@ -145,8 +146,8 @@ def test_the_order_is_in_the_address_and_in_the_heading(folder, sort, order):
 
 
 def test_a_second_click_on_a_heading_turns_the_order_around(folder):
-    assert 'href="/?sort=-recall%402#' in page(folder)
-    assert 'href="/?sort=recall%402#' in page(folder, sort="-recall@2")
+    assert 'href="/?sort=-recall@2#' in page(folder)
+    assert 'href="/?sort=recall@2#' in page(folder, sort="-recall@2")
 
 
 @pytest.mark.parametrize(
@@ -176,10 +177,29 @@ def test_the_metric_of_the_chart_is_in_the_address(folder):
     assert "recall@2 of 3 runs in the order of time" in page(folder)
     html = page(folder, metric="rr", sort="name")
     assert "rr of 3 runs in the order of time" in html
-    assert re.search(r'href="/\?metric=recall%401&amp;sort=name#[^"]*"', html)
+    assert re.search(r'href="/\?metric=recall@1&amp;sort=name#[^"]*"', html)
     assert re.search(r'aria-current="true"><bdi>rr</bdi>', html)
     html = page(folder, metric="recall@1")
     assert html.count('data-name="recall@1"') == 3, "a metric that is asked for has a column"
+
+
+def test_the_chart_offers_every_metric(tmp_path):
+    metrics = "recall@1,2,3,4,5,6,7,8,9,10 precision@1,2,3,4,5,6,7,8,9,10 ndcg@1,2,3,4,5,6,7,8,9,10 rr ap"
+    for found in (2, 4):
+        karat.evaluate(samples(found), metrics).save(tmp_path / f"{found}.parquet")
+    (file, _) = find_files(tmp_path).files
+    overview = read_overview(file.path)
+    html = page(tmp_path, sort="name", runs=file.id)
+    links = re.findall(r'href="/\?metric=([^&]*)&', html)
+    assert [unquote(one) for one in links][: len(overview.headline)] == overview.headline
+    form = re.search('<form class="metric".*?</form>', html)[0]
+    offered = {*map(unquote, links), *re.findall('<option value="([^"]+)"', form)}
+    assert offered == {*overview.mean}
+    assert '<input type="hidden" name="sort" value="name">' in form
+    assert f'<input type="hidden" name="runs" value="{file.id}">' in form
+    html = page(tmp_path, metric="ndcg@7")
+    assert '<option value="ndcg@7" selected="">' in html
+    assert "ndcg@7 of 2 runs in the order of time" in html
 
 
 def test_chosen_runs_stay_chosen(folder):
@@ -187,10 +207,11 @@ def test_chosen_runs_stay_chosen(folder):
     html = page(folder, runs=f"{first},{third},gone,<b>")
     assert re.findall(r'value="(\w+)" form="compared"[^>]* checked=""', html) == [first, third]
     assert "2 runs chosen" in html
-    assert f"runs={first}%2C{third}" in html
-    assert re.search(r'<span class="warning" hidden="">', html)
+    assert f"runs={first},{third}" in html
+    assert re.search(r'<span class="warning differ" hidden="">', html)
+    assert re.search(r'<span class="warning most" hidden="" data-most="8">At most 8 runs', html)
     html = page(folder, runs=f"{first},{other}", text="nightly2")
-    assert re.search(r'<span class="warning">They have different gold', html)
+    assert re.search(r'<span class="warning differ">They have different gold', html)
     assert f'<input type="hidden" name="runs" value="{other}"' in html, "also if it is not on the page"
     assert f'<input type="hidden" name="runs" value="{second}"' not in html
 
@@ -271,13 +292,13 @@ def test_a_part_of_the_page_for_the_script(folder):
 
 
 def test_pages_and_a_group_that_goes_on(folder, monkeypatch):
-    monkeypatch.setattr(asked_list, "PAGE", 2)
+    monkeypatch.setattr(run_groups, "SIZE", 2)
     first, second, beyond = (page(folder, page=number, sort="-time") for number in ("1", "2", "99"))
     assert rows(first) == ["nightly2/main", "branch"]
     assert "2 runs of 3" in text(first)
     assert rows(second) == ["nightly/main", "extra"]
     assert rows(beyond) == rows(second)
-    assert "Page 2 of 2" in text(second)
+    assert re.search(r'aria-current="page"[^>]*>2<', second)
     assert 'href="/?page=2"' in first
     assert "in the order of time" in first
     assert "in the order of time" not in second, "the chart is where the group begins"
@@ -389,3 +410,8 @@ def test_hostile_facts_stay_text(made, folder, monkeypatch):
     assert len(rows(html)) == 4
     assert "<img" not in html
     assert "\u202e" not in html
+
+
+def test_less_is_better_is_said(tmp_path):
+    karat.evaluate(samples(3), "recall@2 false_alarm@5").save(tmp_path / "run.parquet")
+    assert text(page(tmp_path)).count("less is better") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
@@ -9,6 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from karat.web.messages import Call
+from karat.web.settings import Settings
+from karat.web.worker_pool import WorkerPool
 from support.served import served
 
 BODY = {"samples": [{"retrieved": ["a", "b"], "gold": ["b"]}], "metrics": ["rr"]}
@@ -106,3 +110,65 @@ def test_large_bodies_at_once_are_limited():
         assert statuses[-5:] == [429] * 5
         assert set(statuses[:3]) == {statuses[0]} != {429}
         assert server.ask("/v1/evaluate", large).status == statuses[0]
+
+
+class Idle:
+    """A worker that does nothing."""
+
+    def kill(self):
+        pass
+
+
+def pool_of_two():
+    pool, workers = WorkerPool(Settings(workers=2)), [Idle(), Idle()]
+    pool._all.update(workers)
+    pool._free.extend(workers)
+    pool.closing = True
+    return pool
+
+
+def test_one_worker_lists_the_runs_and_other_calls_rather_go_to_the_others():
+    async def calls():
+        pool = pool_of_two()
+        lists, not_lists = pool._worker("", 1, None, lists=True), pool._worker("", 1, None, lists=False)
+        async with lists as lister, not_lists as other:
+            assert other is not lister
+        for _ in range(3):
+            async with pool._worker("", 1, None, lists=False) as first:
+                assert first is other
+                async with pool._worker("", 1, None, lists=True) as again:
+                    assert again is lister
+                async with pool._worker("", 1, None, lists=False) as second:
+                    assert second is lister
+                    waits = asyncio.create_task(listed(pool))
+                    await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)
+            assert await waits is lister
+
+    asyncio.run(calls())
+
+
+def test_calls_that_list_the_runs():
+    assert Call("view_runs").lists
+    assert Call("view_run_part", arguments={"part": "chooser"}).lists
+    assert not Call("view_run_part", arguments={"part": "slices"}).lists
+    assert not Call("view_run", arguments={"part": "chooser"}).lists
+
+
+def test_a_list_does_not_wait_for_a_worker_that_is_gone():
+    async def calls():
+        pool = pool_of_two()
+        async with pool._worker("", 1, None, lists=True) as lister:
+            waits = asyncio.create_task(listed(pool))
+            await asyncio.sleep(0.01)
+            assert not waits.done()
+            pool._replace(lister)
+            assert await waits is not lister
+
+    asyncio.run(calls())
+
+
+async def listed(pool):
+    """The worker of a list."""
+    async with pool._worker("", 5, None, lists=True) as worker:
+        return worker

@@ -15,6 +15,7 @@ _OF_CI = ("GITHUB_SHA", "CI_COMMIT_SHA")
 _LONGEST = 4096
 """Bytes of a file with a reference."""
 _LONGEST_LIST = 2**26
+_SHORT = 7
 _DEEPEST = 5
 """References that lead to a commit; git follows as many."""
 
@@ -27,6 +28,11 @@ def current_commit(folder: Path | None = None) -> str:
         return _of_environment() if found is None else _of_repository(found)
     except (OSError, ValueError, RuntimeError):
         return ""
+
+
+def short(commit: str) -> str:
+    """The first digits of a commit, as git shows them."""
+    return commit[:_SHORT]
 
 
 def _of_environment() -> str:

@@ -152,18 +152,18 @@ def _serve(options: Namespace, wanted: Wanted, prepared: object) -> None:
             say(f"{path} ended in a torn line of {labels.torn} bytes: it was moved to {path.name}.torn", error=True)
         desk = Desk(work, labels, by=options.by, guideline=guideline, show_model=options.show_model)
         at = listen_at(options.port)
-        port, token = at.getsockname()[1], token_urlsafe(24)
-        address = f"http://127.0.0.1:{port}/label?token={token}"
+        port, token, once = at.getsockname()[1], token_urlsafe(24), token_urlsafe(24)
+        address = f"http://127.0.0.1:{port}/label?token="
         settings = Settings(
-            view=wanted.pool.resolve().parent, token=token, port=port, workers=1, label=desk,
+            view=wanted.pool.resolve().parent, token=token, once=once, port=port, workers=1, label=desk,
             limits=Limits(seconds=_SECONDS, body=_BODY), label_files=_label_files(wanted),
         )  # fmt: skip
 
         def started() -> None:
-            put(address)
+            put(address + token)
             _say_begin(desk, path, prepared.opinions)
             if not options.no_open:
-                Thread(target=open_browser, args=(address,), daemon=True).start()
+                Thread(target=open_browser, args=(address + once,), daemon=True).start()
 
         serve(at, settings, started)
 

@@ -18,6 +18,8 @@ _PORT = 5273
 _HOST = "127.0.0.1"
 _SECONDS = 120.0
 """The time that a page may take."""
+_PARQUET = b"PAR1"
+"""The first bytes of a Parquet file."""
 
 
 @command(
@@ -39,15 +41,15 @@ def view(options: Namespace) -> None:
 
     folder, path = _folder(options.folder)
     at = listen_at(options.port)
-    port, token = at.getsockname()[1], token_urlsafe(24)
-    address = f"http://{_HOST}:{port}{path}?token={token}"
-    settings = Settings(view=folder, token=token, port=port, workers=2, limits=Limits(seconds=_SECONDS))
+    port, token, once = at.getsockname()[1], token_urlsafe(24), token_urlsafe(24)
+    address = f"http://{_HOST}:{port}{path}?token="
+    settings = Settings(view=folder, token=token, once=once, port=port, workers=2, limits=Limits(seconds=_SECONDS))
 
     def started() -> None:
-        put(address)
+        put(address + token)
         say(f"the runs below {folder}; Ctrl-C ends", error=True)
         if not options.no_open:
-            Thread(target=open_browser, args=(address,), daemon=True).start()
+            Thread(target=open_browser, args=(address + once,), daemon=True).start()
 
     serve(at, settings, started)
 
@@ -56,16 +58,33 @@ def _folder(given: Path) -> tuple[Path, str]:
     """The folder, and the path of the first page: a run file is opened at once."""
     from karat.web.view.folder import id_of
 
+    problem = "is no folder and no run file"
     try:
         found = given.resolve()
         if found.is_file():
-            return found.parent, f"/run/{id_of(found.name)}"
-        if found.is_dir() and os.access(found, os.R_OK | os.X_OK):
-            return found, "/"
+            problem = _fault(found)
+            if not problem:
+                return found.parent, f"/run/{id_of(found.name)}"
+        elif found.is_dir():
+            if os.access(found, os.R_OK | os.X_OK):
+                return found, "/"
+            problem = "is a folder that karat may not read"
     except (OSError, ValueError) as error:
         raise BadArgument(f"{given} cannot be read: {error}", hint="karat view FOLDER") from error
-    problem = "is a folder that karat may not read" if given.is_dir() else "is no folder and no run file"
     raise BadArgument(f"{given} {problem}", hint="karat view FOLDER")
+
+
+def _fault(file: Path) -> str:
+    """The reason why a file cannot be a run; empty for one that may be: if it is damaged, its page says so."""
+    from karat.web.view.folder import ENDING
+
+    if not file.name.endswith(ENDING):
+        return f"is no run file: its name does not end with {ENDING}"
+    if file.name.startswith("."):
+        return "is hidden: its name begins with a dot"
+    with file.open("rb") as opened:
+        start = opened.read(len(_PARQUET))
+    return "is no run file: it is not Parquet" if start and start != _PARQUET else ""
 
 
 def listen_at(port: int | None) -> socket:

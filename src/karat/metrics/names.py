@@ -18,7 +18,7 @@ from karat.conventions import Convention
 from karat.errors import BadArgument, KaratError, nearest
 from karat.hits import Cutoffs, Hits
 from karat.metrics.cutoffs import LARGEST, Budget, Cutoff, Level, is_cutoff, ranks_within, read_cutoffs, read_levels
-from karat.metrics.registry import MEASURES, METRICS, Definition, Setting, cached, find_metric, is_alias
+from karat.metrics.registry import MEASURES, METRICS, STORED, Definition, Setting, cached, find_metric, is_alias
 
 DEFAULT = "recall@1,3,5,10 precision@5 ndcg@10 rr"
 
@@ -224,9 +224,15 @@ class Metric:
 
 def sign_of(column: str) -> float:
     """-1 for a metric of which less is better, such as `false_alarm@5`, else 1: times a difference, it is a gain."""
+    return -1.0 if more_is_better(column) is False else 1.0
+
+
+def more_is_better(column: str) -> bool | None:
+    """The direction of a metric that is registered, or that a loaded run file describes; None if it is not known."""
     found = _NAME.match(column)
-    known = METRICS.get(found[0]) or MEASURES.get(found[0]) if found else None
-    return 1.0 if known is None or known.more_is_better else -1.0
+    name = found[0] if found else ""
+    known = METRICS.get(name) or MEASURES.get(name)
+    return STORED.get(name) if known is None else known.more_is_better
 
 
 def _concerned(definition: Definition, unanswerable: Bools | None, queries: int) -> Bools | None:

@@ -101,6 +101,8 @@ def always_one(c: Convention, hits: Hits) -> float:
 METRICS: dict[str, Definition] = {}
 MEASURES: dict[str, Definition] = {}
 """Measures, which have a unit instead of a score from 0 to 1. They are asked for by name, as metrics are."""
+STORED: dict[str, bool] = {}
+"""True if more is better, for each custom metric of a loaded run file; a registered metric of the name comes first."""
 _ALIASES: dict[str, str] = {}
 _ABSENT = {"nerr_ia": "err_ia", "alpha_dcg": "alpha_ndcg", "nnrbp": "nrbp"}
 """Measures of ndeval that karat lacks, each with the metric from which only the ideal differs: it is no typo of it."""

@@ -16,6 +16,8 @@ _LEAST = 12
 _ELLIPSIS = "…"
 _WORD = 40
 """A long text is cut at a space that is at most this far away."""
+_PAUSES = ".,;:–-("
+"""Signs that do not stay before "…"."""
 
 
 class Overlap(NamedTuple):
@@ -87,6 +89,7 @@ def marked(text: str, ranges: Iterable[Range], longest: int) -> list[tuple[bool,
     if end < len(text):
         space = text.rfind(" ", max(end - _WORD, begin + 1), end)
         end = space if space > 0 else end
+        end = max(len(text[:end].rstrip(_PAUSES)), begin + 1)
     pieces, at = [(False, _ELLIPSIS)] if begin else [], begin
     for start, stop in places:
         first, last = max(start, begin), min(stop, end)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from karat._internal.display import plural, sanitize
 from karat.analysis.rules import NoDrop, worse_change
+from karat.metrics.names import more_is_better
 from karat.report.notes import listed, too_few
 from karat.report.notes import remarks as run_remarks
 from karat.report.unjudged_items import differs
@@ -43,8 +44,14 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
         for name, run in zip(comparison.names, comparison.runs, strict=True)
         if run.with_repeats.failures
     ]
-    lines += _excluded(comparison)
+    lines += [*_excluded(comparison), *_unknown_direction(row.metric for row in rows)]
     return [sanitize(line) for line in lines]
+
+
+def _unknown_direction(metrics: Iterable[str]) -> list[str]:
+    """A sentence on the metrics that are not registered here, and whose run files do not say if less is better."""
+    unknown = [name for name in dict.fromkeys(metrics) if more_is_better(name) is None]
+    return [f"{', '.join(unknown)}: more is taken as better; the run files do not say it."] if unknown else []
 
 
 def _excluded(comparison: Comparison) -> list[str]:
@@ -85,7 +92,8 @@ def gate_remarks(gate: Gate) -> list[str]:
     """The power of the tests, the queries without a score, and the remarks on the data."""
     means = all(isinstance(rule, NoDrop) or rule.statistic == "mean" for rule in gate.rules)
     about = run_remarks(gate.run.with_repeats, ids=True, interval="an interval" if means else "an interval of the mean")
-    lines = (*no_baseline(gate), *_power(gate), *_without_score(gate), *about)
+    direction = _unknown_direction(rule.metric for rule in gate.rules if rule.metric in gate.run.scores)
+    lines = (*no_baseline(gate), *_power(gate), *_without_score(gate), *direction, *about)
     return [sanitize(line) for line in lines]
 
 

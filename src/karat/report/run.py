@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from karat._internal.arrays import mean_defined
+from karat._internal.commit import short
 from karat._internal.display import bold, heading, number, paragraph, plural, sanitize, span, text_table
 from karat._internal.writers import html_table, to_csv, to_json
 from karat.metrics import Metric
@@ -179,8 +180,9 @@ def _heading(run: Run) -> str:
     why = f" (chosen: {p.judge_reason})" if p.judge_reason else ""
     tokens = f" · tokens: {p.tokens}" if p.tokens else ""
     tokens += f" · steps merged: {p.merge}" if p.merge else ""
+    commit = f" · commit {short(p.commit)}" if p.commit else ""
     return sanitize(
-        f"{run.name} · {repeats.count(run)} · judge: {p.judge}{why} · convention: {run.convention.name}{tokens}"
+        f"{run.name} · {repeats.count(run)} · judge: {p.judge}{why} · convention: {run.convention.name}{tokens}{commit}"
     )
 
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from karat._internal.arrays import Bools, Floats, Ints
 from karat._internal.display import valid_utf8
 from karat.conventions import Convention
 from karat.errors import unknown
+from karat.hits import Gold, Hits
 from karat.metrics import Metric
 from karat.run.check import META, RETRIEVED, UNANSWERABLE, Texts, check_types, flat_lists, gold_numbers, refuse_nulls
 from karat.run.file import metadata_of, run_of_frame
@@ -205,6 +206,25 @@ class LazyRun(Means):
             self._whole = self._run(self._read(list(self._schema)))
         return self._whole
 
+    def scored(self, fields: Sequence[str] = (), *, ids: bool = True) -> Run:
+        """All rows with their scores and some fields, without hits, gold and items.
+
+        What is computed from scores alone is exact: means, intervals, distributions, slices. Without `ids`, which take
+        much memory, all ids are empty.
+        """
+        none, flags = np.zeros(0, np.int64), self.unanswerable
+        gold = Gold([], np.zeros(len(self) + 1, np.int64), np.zeros(0), unanswerable=flags if flags.any() else None)
+        return Run(
+            ids=self.ids.to_list() if ids else [""] * len(self),
+            hits=Hits(none, none, none, depth=self.column("depth").to_numpy(), gold_items=gold, failed=self.failed),
+            metrics=self.requested,
+            convention=self.convention,
+            scores={**self.scores, **self.measured},
+            provenance=self.provenance,
+            meta={name: _each_once(self.field(name)) for name in fields},
+            file=str(self.path),
+        )
+
     def search(self, text: str) -> Ints:
         """The rows in which every word of a text occurs, in upper or lower case.
 
@@ -305,6 +325,12 @@ class _Columns(Mapping[str, Floats]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+def _each_once(column: pl.Series) -> list[Any]:
+    """The values of a column, of which equal ones are the same object."""
+    same: dict[Any, Any] = {}
+    return [same.setdefault(value, value) for value in column]
 
 
 def _found(frame: pl.DataFrame) -> Ints:

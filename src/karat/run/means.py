@@ -8,9 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats, mean_defined
+from karat._internal.arrays import Bools, Floats, Ints, mean_defined
 from karat.conventions import Convention
 from karat.metrics import Metric
+from karat.metrics.names import sign_of
 from karat.run.repeats import Repeats
 from karat.run.summaries import ByMetric
 from karat.stats import Interval, intervals
@@ -26,6 +27,12 @@ def rounded(means: dict[str, float], metrics: Sequence[Metric], convention: Conv
         if places is not None:
             means |= {name: round(means[name], places) for name in metric.names}
     return means
+
+
+def worst_keys(name: str, scores: Floats) -> Floats:
+    """The keys that sort by the scores of a metric, the worst first and undefined ones last."""
+    keys: Floats = np.where(np.isnan(scores), np.inf, sign_of(name) * scores)
+    return keys
 
 
 class Means(ABC):
@@ -64,6 +71,12 @@ class Means(ABC):
     def per_query(self, values: Floats) -> Floats:
         """One number per query from one per row: the mean over its repeats."""
         return values if self.repeats is None else self.repeats.average(values)
+
+    def worst_rows(self) -> Ints:
+        """The rows by the first headline metric, then by the others."""
+        columns = [worst_keys(name, self.scores[name]) for name in reversed(self.headline)]
+        rows: Ints = np.lexsort(columns) if columns else np.arange(len(self))
+        return rows
 
     @cached_property
     def mean(self) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from functools import cache
 from math import isnan, nan
@@ -13,8 +13,9 @@ from karat._internal.parquet import Damaged
 from karat.conventions import CONVENTIONS, STANDARD, Convention
 from karat.conventions.convention import questions
 from karat.errors import KaratError, RunFileError
-from karat.metrics import MEASURES, METRICS, Metric, parse
-from karat.metrics.names import parse_stored
+from karat.metrics import MEASURES, METRICS, Metric, find_metric, parse
+from karat.metrics.names import more_is_better, parse_stored
+from karat.metrics.registry import STORED
 from karat.run.provenance import Provenance
 from karat.run.run import Run
 
@@ -72,6 +73,8 @@ class _Written(TypedDict):
     gold_hash: NotRequired[str]
     open: NotRequired[bool]
     items: NotRequired[ItemsAbout | None]
+    more_is_better: NotRequired[dict[str, bool]]
+    """The direction of each custom metric; left out if there is none."""
 
 
 class Metadata(NamedTuple):
@@ -101,7 +104,16 @@ def write_metadata(run: Run) -> str:
         if items is None
         else {**items.extent._asdict(), "label": items.label_field(gold), "lengths": True},
     }
+    if directions := _directions(run.provenance.metrics):
+        about["more_is_better"] = directions
     return msgspec.json.encode(about).decode()
+
+
+def _directions(metrics: Iterable[str]) -> dict[str, bool]:
+    """If more is better, for each custom metric of which it is known."""
+    names = {metric.name for metric in map(parse_stored, metrics)}
+    custom = sorted(name for name in names if not _is_built_in(name))
+    return {name: known for name in custom if (known := more_is_better(name)) is not None}
 
 
 def read_metadata(text: str, file: str) -> Metadata:
@@ -125,6 +137,7 @@ def read_metadata(text: str, file: str) -> Metadata:
         _check_count(name, written[name])
     provenance = Provenance.from_dict({**_of_judge_name(written["judge"]), **written})
     convention = _sorted_if_noted(convention, provenance, about["convention"])
+    STORED.update(about.get("more_is_better", {}))
     items = about.get("items")
     if items is not None and not 0 < items["places"] < _MOST:
         raise Damaged(f"the number of stored ranks is {items['places']}")
@@ -152,8 +165,12 @@ def _check_count(name: str, value: Any) -> None:
 def _metric(text: str) -> Metric:
     """A metric with its settings and cutoffs; only those of karat's own metrics are known."""
     metric = parse_stored(text)
-    known = metric.name in {*METRICS, *MEASURES} and metric.definition.built_in
-    return parse(text) if known else metric
+    return parse(text) if _is_built_in(metric.name) else metric
+
+
+def _is_built_in(name: str) -> bool:
+    """True if a metric or measure of this name is karat's own."""
+    return name in {*METRICS, *MEASURES} and find_metric(name).built_in
 
 
 def _of_judge_name(name: str) -> dict[str, Any]:

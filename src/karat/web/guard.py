@@ -36,7 +36,9 @@ class Guard:
         self._arrivals = Arrivals(settings.limits)
         self._keys = None if settings.keys is None else KeyFile(settings.keys, log.say)
         command = f"karat {settings.command}"
-        self._session = None if settings.view is None else Session(settings.token, settings.port, command)
+        self._session = (
+            None if settings.view is None else Session(settings.token, settings.port, settings.once, command)
+        )
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on with its whole body."""

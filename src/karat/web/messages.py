@@ -32,6 +32,11 @@ class Call(msgspec.Struct, frozen=True):
     models: tuple[str, ...] = ()
     limits: Limits = Limits()
 
+    @property
+    def lists(self) -> bool:
+        """True if the answer has a list of all runs, of which one worker keeps the overviews."""
+        return self.task == "view_runs" or (self.task == "view_run_part" and self.arguments.get("part") == "chooser")
+
 
 class Reply(msgspec.Struct, frozen=True):
     """An answer; the body follows. `progress` tells how far a job is, and more replies follow."""

@@ -138,14 +138,26 @@ _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,"><link rel="stylesheet" href="/assets/karat.css"><title>{title} · karat</title></head>
 <body class="screen-problem">
-<header class="top"><a class="brand" href="/">karat</a></header><main><h1>{title}</h1><p>{words}</p></main></body>
+<header class="top"><a class="brand" href="/">karat</a></header><main><h1>{title}</h1><p>{words}</p>{back}</main></body>
 </html>
 """
+_HEADINGS = {
+    403: "This page is not open to you",
+    404: "There is nothing at this address",
+    405: "This page can only be read",
+    409: "The run has changed",
+    422: "This cannot be read",
+    500: "karat failed",
+}
+"""The headings of pages, by status."""
+_BACK = '<p><a href="/">All runs</a></p>'
 
 
 def _page(error: BaseException) -> str:
-    """A problem as a page, for browsers."""
-    return _PAGE.format(title=html_text(problem_of(error).title), words=html_text(sentence(error)))
+    """A problem as a page, for browsers, with a link to the runs for those who may see them."""
+    problem = problem_of(error)
+    title = _HEADINGS.get(problem.status, "This page cannot be shown")
+    return _PAGE.format(title=title, words=html_text(sentence(error)), back="" if problem.status == 403 else _BACK)
 
 
 def place_of(error: BaseException) -> str:

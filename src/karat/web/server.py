@@ -8,6 +8,9 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_address
+from pathlib import Path
+from shlex import quote
+from shutil import which
 
 from karat._internal.output import Terminated
 from karat.errors import BadArgument, Unavailable
@@ -42,6 +45,12 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def _pip() -> str:
+    """The command that installs into the environment of this process, which the pip of the shell need not do."""
+    found, own = which("pip"), Path(sys.executable)
+    return "pip" if found is not None and Path(found).parent == own.parent else f"{quote(str(own))} -m pip"
+
+
 def serve(at: socket.socket, settings: Settings, started: Callable[[], None]) -> None:
     """Serve until a signal comes: then no request is accepted, running ones finish, and the workers end."""
     try:
@@ -51,7 +60,7 @@ def serve(at: socket.socket, settings: Settings, started: Callable[[], None]) ->
         from karat.web.heads import LimitedHeads
         from karat.web.log import Handler, Log
     except ImportError as error:
-        hint = "pip install litestar uvicorn httptools"
+        hint = f"{_pip()} install litestar uvicorn httptools"
         raise Unavailable(f"karat {settings.command} needs the extra web", hint=hint) from error
     log = Log(faults_only=settings.view is not None)
     logging.basicConfig(handlers=[Handler(log)], level=logging.WARNING, force=True)

@@ -57,6 +57,8 @@ class Settings(msgspec.Struct, frozen=True):
     """The folder of the workbench; with one, the server shows runs and evaluates nothing."""
     token: str = ""
     """The secret in the address with which the workbench is opened."""
+    once: str = ""
+    """Another such secret, for the browser that karat opens; it works once."""
     port: int = 0
     """The port of the workbench, which is in the name of its cookie."""
     label: Desk | None = None

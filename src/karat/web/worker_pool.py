@@ -21,7 +21,7 @@ from asyncio.subprocess import PIPE, Process
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from karat.web.messages import Call, Progress, Reply, Unsent, receive, send
 from karat.web.problems import Refused
@@ -30,9 +30,16 @@ from karat.web.settings import Settings
 _STREAM = 1 << 20
 """Bytes that are read from a worker ahead of their use."""
 _TRIES = 2
-_ENDED = "the process that evaluated this request was ended, most likely for lack of memory"
+_ENDED = "the process that worked on this request was ended, most likely for lack of memory"
 Gone = Callable[[], Awaitable[None]]
 """Waits until the client has gone."""
+
+
+class Turn(NamedTuple):
+    """A call that waits for a worker."""
+
+    turn: Future[Process]
+    lists: bool
 
 
 class WorkerPool:
@@ -42,7 +49,9 @@ class WorkerPool:
         self._settings = settings
         self._free: deque[Process] = deque()
         self._all: set[Process] = set()
-        self._line: deque[Future[Process]] = deque()
+        self._lister: Process | None = None
+        """The worker that lists the runs: the others would read every file again."""
+        self._line: deque[Turn] = deque()
         """Calls that wait, the first one first."""
         self._tasks: set[Task[None]] = set()
         """Workers that start or that are watched."""
@@ -110,14 +119,14 @@ class WorkerPool:
     async def _call(
         self, call: Call, body: bytes, client: str, seconds: float | None, progress: Progress | None, gone: Gone | None
     ) -> tuple[Reply, bytes]:
-        async with self._worker(client, seconds, gone) as process:
+        async with self._worker(client, seconds, gone, lists=call.lists) as process:
             try:
                 async with timeout(seconds):
                     return await _ask(process, call, body, progress)
             except TimeoutError:
                 self._replace(process)
-                detail = f"the evaluation took longer than {seconds:g} seconds"
-                raise Refused(408, detail, hint="a job, or several smaller requests") from None
+                hint = "a job, or several smaller requests" if self._settings.view is None else None
+                raise Refused(408, f"this took longer than {seconds:g} seconds", hint=hint) from None
             except Unsent:
                 self._replace(process)
                 raise
@@ -129,7 +138,9 @@ class WorkerPool:
                 raise
 
     @asynccontextmanager
-    async def _worker(self, client: str, seconds: float | None, gone: Gone | None) -> AsyncIterator[Process]:
+    async def _worker(
+        self, client: str, seconds: float | None, gone: Gone | None, *, lists: bool
+    ) -> AsyncIterator[Process]:
         limits = self._settings.limits
         if self._waiting.total() >= limits.waiting:
             raise Refused(503, "too many evaluations are waiting", retry_after=2)
@@ -137,28 +148,43 @@ class WorkerPool:
             raise Refused(429, "too many of your evaluations are waiting", retry_after=2)
         self._waiting[client] += 1
         try:
-            process = self._free.pop() if self._free else await self._turn(seconds, gone)
+            process = self._take(lists=lists) or await self._turn(seconds, gone, lists=lists)
         finally:
             self._waiting[client] -= 1
             if not self._waiting[client]:
                 del self._waiting[client]
+        if lists:
+            self._lister = process
         try:
             yield process
         finally:
             if process in self._all:
                 self._offer(process)
 
-    async def _turn(self, seconds: float | None, gone: Gone | None) -> Process:
+    def _take(self, *, lists: bool) -> Process | None:
+        """A free worker, the latest first: for a list the one that lists, for anything else rather another one."""
+        fitting = [process for process in self._free if self._fits(process, lists=lists)]
+        if not fitting:
+            return None
+        process = max(fitting, key=lambda one: (one is not self._lister, self._free.index(one)))
+        self._free.remove(process)
+        return process
+
+    def _fits(self, process: Process, *, lists: bool) -> bool:
+        return not lists or self._lister in (None, process)
+
+    async def _turn(self, seconds: float | None, gone: Gone | None, *, lists: bool) -> Process:
         """Wait in the line for a worker."""
         turn: Future[Process] = get_running_loop().create_future()
-        self._line.append(turn)
+        place = Turn(turn, lists)
+        self._line.append(place)
         left = None if gone is None else create_task(_leave(gone, turn))
         try:
             async with timeout(seconds):
                 return await turn
         except (TimeoutError, CancelledError) as error:
-            if turn in self._line:
-                self._line.remove(turn)
+            if place in self._line:
+                self._line.remove(place)
             elif not turn.cancelled():  # its turn came at the same moment
                 self._offer(turn.result())
             if isinstance(error, TimeoutError):
@@ -171,11 +197,12 @@ class WorkerPool:
                 left.cancel()
 
     def _offer(self, process: Process) -> None:
-        """Give a free worker to the first in the line."""
-        while self._line:
-            turn = self._line.popleft()
-            if not turn.done():
-                turn.set_result(process)
+        """Give a free worker to the first in the line that it fits."""
+        self._line = deque(place for place in self._line if not place.turn.done())
+        for place in self._line:
+            if self._fits(process, lists=place.lists):
+                self._line.remove(place)
+                place.turn.set_result(process)
                 return
         self._free.append(process)
 
@@ -221,6 +248,11 @@ class WorkerPool:
         self._all.discard(process)
         with suppress(ValueError):
             self._free.remove(process)
+        if self._lister is process:
+            self._lister, free = None, [*self._free]
+            self._free.clear()
+            for other in free:
+                self._offer(other)
         self.restarts += 1
         if not self.closing:
             self._start_one()

@@ -78,9 +78,9 @@ def page(
         summary_section(run, summary, comparison),
         steps(run),
         aspects(run),
-        curves(run, baseline),
-        token_curve(run, baseline),
-        precision_recall(run, baseline),
+        curves(run, baseline, before),
+        token_curve(run, baseline, before),
+        precision_recall(run, baseline, before),
         threshold_curve(run),
         slices(run, comparison, filters.slice),
         misses(diagnosis, queries.place, filters.cause),
@@ -179,6 +179,9 @@ def provenance(run: Run | LazyRun) -> Element:
 
 
 def _title(run: Run) -> str:
+    """The name of the run file, or of the source of its samples."""
+    if run.file is not None:
+        return PurePath(run.file).stem
     return PurePath(run.provenance.source).name or run.provenance.source
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
-from math import isnan, log
+from math import floor, isnan, log, log10
 from typing import NamedTuple
 
 from karat.report.html.markup import Element, h
@@ -37,6 +37,17 @@ _LETTER = 7.0
 """Pixels of a letter of a tick, with some room."""
 _NARROW, _WIDE = 270, 900
 """Widths of the plot, in pixels, on a telephone and on a large screen."""
+
+
+def nice_ticks(low: float, high: float) -> list[float]:
+    """Three to six round numbers around a range."""
+    if high - low < 1e-9:
+        low, high = low - 0.05, high + 0.05
+    rough = (high - low) / 3
+    power = 10.0 ** floor(log10(rough))
+    step = next(size * power for size in (1, 2, 5, 10) if size * power >= rough * 0.999)
+    first, last = floor(low / step + 1e-9), -floor(-high / step + 1e-9)
+    return [round(i * step, 12) for i in range(first, last + 1)]
 
 
 class Axis(NamedTuple):

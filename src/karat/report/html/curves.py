@@ -11,7 +11,7 @@ from karat._internal.arrays import Floats, mean_defined
 from karat._internal.display import number, span
 from karat.metrics import parse
 from karat.report.html.chart import Axis, Chart
-from karat.report.html.markup import Element, h
+from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import between, table
 from karat.run import Run
 from karat.stats import Interval, intervals
@@ -23,21 +23,21 @@ _STRAIGHT = 20
 Curve = dict[int, tuple[float, Interval]]
 
 
-def curves(run: Run, baseline: Run | None = None) -> Element | None:
+def curves(run: Run, baseline: Run | None = None, name: str = "the baseline") -> Element | None:
     """The section; None if there is only one rank to draw."""
     ks = cutoffs(deepest(run), requested(run))
     if len(ks) < 2:
         return None
     found = measured(run, ks)
     before = measured(baseline, ks) if baseline is not None else {}
-    dashed = "Dashed: the baseline. " if before else ""
+    dashed: list[Child] = ["Dashed: ", data(name), ". "] if before else []
     sure = any(ends.low == ends.low for points in found.values() for _, ends in points.values())
     band = "The band is the 95 % interval of the mean." if sure else "There are too few queries for an interval."
     return h(
         "section",
         h("h2", "Recall and precision over k"),
         h("figure", _drawing(ks, found, before, requested(run))),
-        h("p.note", f"{dashed}{band}"),
+        h("p.note", *dashed, band),
         h("details.numbers", h("summary", "Numbers"), _numbers(ks, found, before)),
         id="curves",
     )

@@ -12,6 +12,8 @@ from karat.report.html.markup import Child, Element, data, h
 
 _LONGEST_WORD = 40
 """A cut is moved to the left by at most this many characters, to the end of a word."""
+_PAUSES = ".,;:–-("
+"""Signs that do not stay before "…"."""
 
 
 def cut_at(text: str, longest: int) -> int:
@@ -30,7 +32,7 @@ def cut_at(text: str, longest: int) -> int:
 def cut(text: str, longest: int) -> str:
     """The text, or its first words and "…"."""
     end = cut_at(text, longest)
-    return text if end == len(text) else text[:end].rstrip(",;:–-(") + "…"
+    return text if end == len(text) else text[:end].rstrip(_PAUSES) + "…"
 
 
 def excerpt(text: str, longest: int, tag: str = "bdi") -> Element:
@@ -50,4 +52,5 @@ def opening(text: str, longest: int, tag: str = "bdi") -> Element:
     end = cut_at(text, longest)
     if end == len(text):
         return data(text, tag)
-    return h(tag, text[:end], h("span.dots", "…"), h("span.rest", text[end:]))
+    start = text[:end].rstrip(_PAUSES)
+    return h(tag, start, h("span.dots", "…"), h("span.rest", text[len(start) :]))

@@ -11,6 +11,7 @@ from typing import Any
 
 from karat._internal.writers import visible
 from karat.analysis.diagnose import Diagnosis
+from karat.report.html.histogram import ABOVE
 from karat.report.html.markup import Element, h
 from karat.run import Run
 from karat.run.slices import group_rows
@@ -36,7 +37,8 @@ class Filters:
         """The queries with a score in a range; None where a bar is not about rows, as with repeats."""
         if self._run.repeats is not None or name not in self._names:
             return None
-        words = f"{name} is {low:.3g}" if low == high else f"{name} from {low:.3g} to {high:.3g}"
+        first, last = (f"{end:.3g}" if 0 <= end <= 1 else f"{end:g}" for end in (0 if low == ABOVE else low, high))
+        words = f"{name} is {first}" if low == high else f"{name} from {first} to {last}"
         column = [*self._names].index(name) + 1
         limits = {"column": column, "low": round(low, _PLACES), "high": round(high, _PLACES)}
         return self._address(words, name, (name, repr(low), repr(high)), limits)

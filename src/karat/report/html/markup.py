@@ -6,6 +6,7 @@ its script builds the same elements on demand. Neither lets text through as mark
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple, TypeAlias
 
 from karat._internal.writers import escape_json, html_text, visible
@@ -13,7 +14,7 @@ from karat._internal.writers import escape_json, html_text, visible
 Child: TypeAlias = "str | Element"
 
 _PLAIN: dict[str, str] = {}
-_VOID = frozenset(("meta", "link", "input"))
+_VOID = frozenset(("meta", "link", "input", "wbr"))
 _POOLED = 12
 """Texts of at least this length are stored once, and referred to by their number."""
 
@@ -34,14 +35,23 @@ def h(tag: str, *inside: Child | None, **attributes: str | float | None) -> Elem
     return Element(tag, given, tuple([child for child in inside if child is not None]))
 
 
-def data(text: str, tag: str = "bdi") -> Element:
-    """A text from the data, isolated so that its writing direction does not affect the rest."""
-    return h(tag, text)
+def data(text: str, tag: str = "bdi", whole: str | None = None) -> Element:
+    """A text from the data, isolated so that its writing direction does not affect the rest.
+
+    If it is short for a longer one, that is its title.
+    """
+    return h(tag, text, title=None if whole == text else whole)
 
 
 def plain(child: Child) -> str:
     """The text of a tree, without its elements."""
     return child if isinstance(child, str) else "".join(map(plain, child.inside))
+
+
+def breakable(name: str) -> list[Child]:
+    """The name of a metric, with places where a line may end: after "_", and before "@" and "("."""
+    pieces = re.split(r"(?<=_)(?=.)|(?<=.)(?=[@(])", name)
+    return [child for piece in pieces for child in (h("wbr"), piece)][1:]
 
 
 def write(child: Child) -> str:

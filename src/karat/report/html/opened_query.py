@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from karat._internal.display import plural
 from karat.report.html.excerpts import cut
-from karat.report.html.markup import Child, Element, h
+from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.query_facts import (
     cause_of,
     failure,
@@ -48,14 +48,16 @@ class Bodies:
         run: Run,
         causes: Mapping[tuple[str, int], str],
         baseline: Run | None = None,
+        name: str = "",
         *,
         room: int = _CHARACTERS,
     ) -> None:
+        """`name` is that of the baseline, if it has one."""
         self._run = run
         self._causes = causes
         self._k = shown_cutoff_of(run)
         self._places = step_places(run)
-        self._baseline = baseline
+        self._baseline, self._name = baseline, name
         self._rows, self._places_before = ({}, {}) if baseline is None else (_rows(baseline), step_places(baseline))
         self._room = room
         self._for_whole = room // 2
@@ -145,7 +147,8 @@ class Bodies:
 
     def _beside(self, before: Ranking, ranking: Ranking) -> Element:
         shown = self._ranked_before(before, ranking)
-        return h("div.before", h("h3", "Baseline"), *shown, tabindex=0, role="group", aria_label="Baseline")
+        named: list[Child] = [": ", data(self._name)] if self._name else []
+        return h("div.before", h("h3", "Baseline", *named), *shown, tabindex=0, role="group", aria_label="Baseline")
 
     def _ranked_before(self, before: Ranking, ranking: Ranking) -> list[Element]:
         """The ranking of the baseline by names; the moves are beside this run's items."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from karat._internal.display import number, span
 from karat.metrics import Level
 from karat.report.html.chart import Axis, Chart
-from karat.report.html.markup import Child, Element, h
+from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import between, table
 from karat.run import Run
 from karat.stats import Interval
@@ -15,20 +15,20 @@ Points = dict[float, tuple[float, Interval]]
 """Mean precision and its interval by recall level."""
 
 
-def precision_recall(run: Run, baseline: Run | None = None) -> Element | None:
+def precision_recall(run: Run, baseline: Run | None = None, name: str = "the baseline") -> Element | None:
     """The section; None if the run has `iprec` at fewer than three recall levels."""
     found = points(run)
     if len(found) < _FEWEST:
         return None
     before = {} if baseline is None else points(baseline)
     before = before if len(before) >= _FEWEST else {}
-    dashed = "Dashed: the baseline. " if before else ""
+    dashed: list[Child] = ["Dashed: ", data(name), ". "] if before else []
     about = "At each recall level: the highest precision at any rank with this recall, the mean over the queries."
     return h(
         "section",
         h("h2", "Precision over recall"),
         h("figure", _drawing(found, before)),
-        h("p.note", f"{dashed}{about} The band is the 95 % interval."),
+        h("p.note", *dashed, f"{about} The band is the 95 % interval."),
         h("details.numbers", h("summary", "Numbers"), _numbers(found, before)),
         id="precision-recall",
     )

@@ -51,7 +51,7 @@
     const { column: of, low, high } = data.filters[number];
     if (of === undefined) return data.keys[i][2].includes(number);
     const x = data.keys[i][1][of];
-    return x !== null && (low === high ? x === low : low <= x && x < high && x > 0);
+    return x !== null && (low === high ? x === low : low <= x && x < high);
   }
 
   function list() {

@@ -17,16 +17,17 @@ from karat._internal.writers import visible
 from karat.metrics.names import sign_of
 from karat.report.html.excerpts import cut, opening
 from karat.report.html.filters import Filters
-from karat.report.html.markup import Child, Element, Pool, data, h, pack
+from karat.report.html.markup import Child, Element, Pool, breakable, data, h, pack
 from karat.report.html.opened_query import Bodies
-from karat.report.html.scores import headline
+from karat.report.html.scores import UNNAMED, headline
 from karat.run import Run
 from karat.run.stored_items import GoldItem
 
 PLAIN = 100
 """Rows that are plain HTML, and rows that the script adds at a time."""
-QUERY, FOUND, CHANGE = "query", "gold found", "change"
+QUERY, FOUND, CHANGE = "query", "found at any rank", "change"
 """The columns beside the metrics."""
+_FOUND = "Gold items that were retrieved at any rank, also below the cutoffs of the metrics, of all relevant ones"
 _SHOWN = 160
 """Characters of a query shown in its row while it is closed."""
 _SEARCHED = 300
@@ -103,12 +104,13 @@ def query_table(
     for place, column in enumerate(columns):
         kind = ("th.n" if place else "th") + (".roomy" if column in extra else "")
         way = ("descending" if order.is_descending else "ascending") if column == order.column else None
-        name = column if sort_link is None else h("a", column, href=sort_link(column))
-        heads.append(h(kind, name, scope="col", aria_sort=way))
+        name = breakable(column) if sort_link is None else [h("a", *breakable(column), href=sort_link(column))]
+        heads.append(h(kind, *name, scope="col", aria_sort=way, title=_FOUND if column == FOUND else None))
     beside = len(columns) - 1
+    said = [*caption, *([h("span.tight", f"Only on a wider screen: {', '.join(extra)}.")] if extra else [])]
     return h(
         f"table.queries.beside-{beside}.narrow-{beside - len(extra)}",
-        h("caption", h("span", order.words, id="order"), *(piece for part in caption for piece in (" ", part))),
+        h("caption", h("span", order.words, id="order"), *(piece for part in said for piece in (" ", part))),
         h("thead", h("tr", *heads)),
         h("tbody", *rows),
         id="all",
@@ -125,7 +127,7 @@ class Queries:
         baseline: Run | None = None,
         filters: Filters | None = None,
         *,
-        before: str = "the baseline",
+        before: str = UNNAMED,
     ) -> None:
         self._run = run
         self._names = headline(run)
@@ -133,8 +135,8 @@ class Queries:
         self._before = before
         self._filters = filters
         self._gold = [run.gold(query) for query in run.ids]
-        self._bodies = Bodies(run, causes, baseline)
-        self._order = worst_first(run)
+        self._bodies = Bodies(run, causes, baseline, "" if before == UNNAMED else before)
+        self._order = run.worst_rows().tolist()
         self.place = {run.ids[row]: place for place, row in enumerate(self._order)}
         if run.repeats is not None:  # a query is where its worst repeat is
             for place, row in enumerate(self._order):
@@ -172,7 +174,7 @@ class Queries:
         )
         caption: list[Child] = ["Open a query to see its gold and what was retrieved."]
         if self._changes is not None:
-            caption += [f"Change: in {self._names[0]}, from", data(self._before)]
+            caption += [f"Change: in {self._names[0]}, from", h("span", data(self._before), ".")]
         without = None
         if self._bodies.without:
             count = plural(self._bodies.without, "query is", "queries are")
@@ -204,12 +206,6 @@ class Queries:
         values = [self._run.scores[name][row] for name in self._names]
         values += [_found(gold) - _relevant(gold), *([] if self._changes is None else [self._changes[row]])]
         return [visible(self._run.ids[row]), *(None if value != value else round(float(value), 6) for value in values)]
-
-
-def worst_first(run: Run) -> list[int]:
-    """The rows by the first headline metric, then by the others; undefined scores last."""
-    columns = [np.nan_to_num(sign_of(name) * run.scores[name], nan=2.0) for name in reversed(headline(run))]
-    return [int(row) for row in np.lexsort(columns)]
 
 
 def changes_from(run: Run, baseline: Run, name: str) -> Floats:

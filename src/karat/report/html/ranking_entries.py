@@ -89,9 +89,7 @@ class Ranking:
             None if move is None else h(f"span.moved.{move.way}" if hits else "span.moved", move.words),
             *steps,
         )
-        why = [
-            h("p.why", "relevant: ", data(cut(hit.why, LONGEST)), " · ", data(cut(hit.gold, _LABEL))) for hit in hits
-        ]
+        why = [_why(hit, item) for hit in hits]
         if texts == "none" or not item.text:
             return [*facts, *why]
         return [*facts, *why, *passage(stored_text(item), self._ranges(item, hits), texts, longest)]
@@ -102,6 +100,12 @@ class Ranking:
             return whole
         found = [place for hit in hits for gold in self.quotes.get(hit.gold, ()) for place in gold_ranges(gold, item)]
         return found or (whole if self._compares == "text" else [])
+
+
+def _why(hit: Hit, item: Retrieved) -> Element:
+    """The reason of a match, and its gold if that is not named above already."""
+    gold: list[Child] = [] if hit.gold == item.id else [" · ", data(cut(hit.gold, _LABEL))]
+    return h("p.why", "relevant: ", data(cut(hit.why, LONGEST)), *gold)
 
 
 class Matched:

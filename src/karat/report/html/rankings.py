@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from karat._internal.display import cut_name, number, plural, signed
+from karat._internal.display import number, plural, signed
 from karat.metrics.names import sign_of
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.query_facts import cause_of, failure, field_list, field_values, gold_entry, gold_rank, step_list
@@ -20,7 +20,6 @@ _GOLD = 100
 _TEXT = {1: 700, 2: 360, 3: 220}
 """Characters of a text that are shown before it is expanded, by the number of runs."""
 _SHORT_TEXT = 140
-_NAME = 40
 
 
 class RankedRun(NamedTuple):
@@ -31,11 +30,13 @@ class RankedRun(NamedTuple):
     causes: Mapping[tuple[str, int], str]
     """The cause of each missed gold item, by the id of the row and the index of the item."""
     href: str | None = None
+    whole_name: str | None = None
+    """The name of the run if `name` is a short one."""
 
     @property
     def title(self) -> Element:
-        """The name, cut."""
-        return data(cut_name(self.name, _NAME))
+        """The name; a short one has the whole name as its title."""
+        return data(self.name, whole=self.whole_name)
 
     @property
     def heading(self) -> Element:
@@ -113,7 +114,7 @@ def _entry(runs: Sequence[RankedRun], matched: Matched, at: int, place: int) -> 
     others = [name for other, name in enumerate(names) if other != at]
     elsewhere: list[Child] = []
     for told, name in zip(words, others, strict=True):
-        elsewhere += [", " if elsewhere else "", told, data(cut_name(name, _NAME))]
+        elsewhere += [", " if elsewhere else "", told, data(name)]
     return h(
         "li.item.hit" if item.rank in ranking.hits else "li.item",
         *ranking.entry(item, texts="whole", move=move, longest=longest),
@@ -155,9 +156,11 @@ def _gold_of(ranking: Ranking) -> dict[tuple[str, int], tuple[int, GoldItem]]:
 
 
 def _gold_cell(run: RankedRun, found: tuple[int, GoldItem] | None, matched: Matched) -> Element:
-    """The rank of a gold item in one run, or that it was not retrieved, and the cause."""
+    """The rank of a gold item in one run, or that it was not retrieved, and the cause; nothing if it failed."""
     if run.ranking is None or found is None:
         return h("div", h("span.none", "no such query" if run.ranking is None else "not in its gold"))
+    if failure(run.ranking.run, run.ranking.row) is not None:
+        return h("div", h("span.none", "not judged"))
     place, item = found
     cause = cause_of(run.causes, run.ranking.run, run.ranking.row, place)
     key = None

@@ -178,7 +178,7 @@ def score_pairs(pairs: ScorePairs, names: Sequence[str], link: Link | None = Non
     words = [
         f"Each circle is {each}; its area is the number of queries. Those {side} the diagonal have a better score in ",
         data(after),
-        ". Select a circle to see its queries." if link else ".",
+        ": select a circle to see its queries." if link else ".",
         " Circles on the diagonal are larger than drawn." if capped else "",
     ]
     return [

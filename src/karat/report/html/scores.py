@@ -15,7 +15,7 @@ from karat.analysis.pairs import Row
 from karat.metrics import METRICS
 from karat.metrics.names import sign_of
 from karat.report import measures, numbers, repeats
-from karat.report.html.histogram import histogram
+from karat.report.html.histogram import beyond, histogram
 from karat.report.html.markup import Child, Element, data, h, plain
 from karat.report.slices import few_queries, scored_queries
 from karat.report.unjudged_items import judged_comment
@@ -25,6 +25,8 @@ from karat.samples.repeat_rows import REPEAT
 from karat.stats import intervals
 
 _STRIP = (120, 12)
+UNNAMED = "the baseline"
+"""A baseline without a name, within a sentence."""
 ScoreLink = Callable[[str, float, float], str | None]
 """The address of the queries whose score in a metric is in a range; see `histogram`."""
 SliceLink = Callable[[str, str], str | None]
@@ -42,6 +44,16 @@ def meaning(name: str) -> str:
     return known.help if known else ""
 
 
+def less_is_better(name: str) -> Element | None:
+    """The words beside the name of a metric of which less is better."""
+    return h("span.small.sense", "less is better") if sign_of(name) < 0 else None
+
+
+def size_of(queries: int, scored: int) -> str:
+    """The number of queries of a slice, and of those with a score if it differs."""
+    return f"{queries:,}" if queries == scored else f"{queries:,}, {scored:,} scored"
+
+
 def between(low: float, high: float) -> str:
     """An interval, or a dash if it is undefined."""
     return f"{low:.2f} – {high:.2f}" if low == low else "–"
@@ -55,8 +67,8 @@ def difference(row: Row) -> list[Child]:
 
 
 def strip(value: float, low: float, high: float) -> Element | None:
-    """A mean and its interval on a line from 0 to 1."""
-    if value != value:
+    """A mean and its interval on a line from 0 to 1; None if they are not there."""
+    if not 0 <= value <= 1 or low < 0 or high > 1:
         return None
     width, height = _STRIP
     inner = width - 4
@@ -88,8 +100,8 @@ def table(
 ) -> Element:
     """A table of numbers, except for the columns listed in `text`; the first cell of a row is its header.
 
-    On narrow screens the columns listed in `roomy` are hidden. If the others are too many, each row becomes a card:
-    its cells have their headings above them, and the `verdict` is beside the first cell.
+    On narrow screens the columns listed in `roomy` are hidden, and the caption names them. If the others are too many,
+    each row becomes a card: its cells have their headings above them, and the `verdict` is beside the first cell.
     """
     last = len(header)
     shown = [i for i in range(last) if i not in roomy]
@@ -109,9 +121,11 @@ def table(
             for own, label, cell in zip(kind[1:], labels[1:], others, strict=True)
         ]
         body.append(h("tr", h("th", first, scope="row", data_label=labels[0] or None), *cells))
+    more = ", ".join(plain(header[i]) for i in roomy)
+    hidden = h("span.tight.small", f" Only on a wider screen: {more}.") if more else None
     return h(
         "div.wide",
-        h(f"table{full}{cards}", h("caption", caption), h("thead", h("tr", *heads)), h("tbody", *body)),
+        h(f"table{full}{cards}", h("caption", caption, hidden), h("thead", h("tr", *heads)), h("tbody", *body)),
         tabindex=0,
         role="region",
         aria_label=caption,
@@ -130,7 +144,7 @@ def means(run: Run, comparison: Comparison | None = None, link: ScoreLink | None
     tiles = [_tile(run, name, changes.get(name), before, link) for name in headline(run)]
     rows = [
         [
-            name,
+            h("span", name, " ", less_is_better(name)),
             number(value),
             between(*ends[name]),
             strip(value, *ends[name]),
@@ -156,7 +170,7 @@ def means(run: Run, comparison: Comparison | None = None, link: ScoreLink | None
 def baseline_name(comparison: Comparison) -> str:
     """The name of the baseline within a sentence."""
     name = comparison.names[0]
-    return "the baseline" if name == "baseline" else name
+    return UNNAMED if name == "baseline" else name
 
 
 def _tile(run: Run, name: str, change: Row | None, before: str, link: ScoreLink | None) -> Element:
@@ -164,7 +178,7 @@ def _tile(run: Run, name: str, change: Row | None, before: str, link: ScoreLink 
     sure = between(*ends) if ends.low == ends.low else "too few queries for an interval"
     return h(
         "article.tile",
-        h("h3", name),
+        h("h3", name, " ", less_is_better(name)),
         h("p", h("span.big", number(run.mean[name])), " ", h("span.sure", sure)),
         *(h("p.sure", text) for shown, text in judged_comment(run).items() if shown == name),
         None if change is None else h("p.sure", difference(change)[0], " from ", data(before)),
@@ -174,10 +188,12 @@ def _tile(run: Run, name: str, change: Row | None, before: str, link: ScoreLink 
 
 
 def _extremes(values: Floats) -> str:
-    """The shares of the queries that score 0 and 1."""
+    """The shares of the queries that score 0 and 1; the ends of scores that are not from 0 to 1."""
     defined = values[~np.isnan(values)]
     if not len(defined):
         return "undefined for every query"
+    if beyond(defined):
+        return f"lowest {number(float(defined.min()))} · highest {number(float(defined.max()))}"
     return f"{percent(float((defined <= 0).mean()))} score 0 · {percent(float((defined >= 1).mean()))} score 1"
 
 
@@ -225,7 +241,7 @@ def _slice(
         ends, mean = intervals({first: part.per_query(part.scores[first])})[first], part.mean[first]
         rest = [number(part.mean[name]) for name in names[1:]]
         change = [] if comparison is None or changes is None else _change(comparison, changes.get(value))
-        size = f"{part.queries_about(first).sum():,}"
+        size = size_of(len(part.queries_about(first)), part.defined[first])
         address = link and link(field, value)
         named = data(value) if address is None else h("a", data(value), href=address)
         rows.append([named, size, number(mean), between(*ends), strip(mean, *ends), *change, *rest])

@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from karat._internal.display import number, p_value, percent, plural
+from karat.analysis.changes import QueryChange
 from karat.analysis.compare import Comparison, compare
 from karat.analysis.diagnose import Diagnosis
+from karat.analysis.pairs import Row
 from karat.report import aspect_table, measures, numbers, summaries
 from karat.report.diagnosis import NOT_MEASURED, advice_title, nothing_missed
 from karat.report.html.excerpts import excerpt
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.moves import moved_table
-from karat.report.html.scores import baseline_name, difference, table, winner
+from karat.report.html.scores import baseline_name, difference, headline, table, winner
 from karat.run import Run
 from karat.run.summaries import read_statistics
 
@@ -31,24 +33,25 @@ def against(comparison: Comparison, place: Mapping[str, int], to_query: QueryLin
     A query is linked to its row, by its `place` in the table of all queries, or to an address of its own.
     """
     before, after = comparison.names[:2]
-    rows: list[list[Any]] = []
-    for row in comparison.rows:
-        undecided = row.verdict == "cannot tell"
-        rows.append(
-            [
-                row.metric,
-                *map(number, row.means),
-                *difference(row),
-                p_value(row.p),
-                f"{row.won:,} / {row.tied:,} / {row.lost:,}",
-                "–" if not undecided else number(row.detectable) if row.detectable == row.detectable else "too few",
-                winner(comparison, row),
-            ]
-        )
+    has_undecided = any(row.verdict == "cannot tell" for row in comparison.rows)
+    rows: list[list[Any]] = [
+        [
+            row.metric,
+            *map(number, row.means),
+            *difference(row),
+            p_value(row.p),
+            f"{row.won:,} / {row.tied:,} / {row.lost:,}",
+            *([_detectable(row)] if has_undecided else []),
+            winner(comparison, row),
+        ]
+        for row in comparison.rows
+    ]
     p = "p (Holm)" if len(rows) > 1 else "p"
     header: list[Child] = ["metric", data(before), data(after), "difference", "95 % interval", p]
     counts = data(f"{after} won / tied / lost")
-    every = table("Every metric of both runs", [*header, counts, "detectable", "winner"], rows, text=(0, 8), verdict=8)
+    header += [counts, *(["detectable"] if has_undecided else []), "winner"]
+    last = len(header) - 1
+    every = table("Every metric of both runs", header, rows, text=(0, last), verdict=last)
     units = None
     if comparison.measures:
         names = [data(name) for name in comparison.names]
@@ -59,7 +62,7 @@ def against(comparison: Comparison, place: Mapping[str, int], to_query: QueryLin
         "“Detectable” is the true difference that this number of queries detects with 80 % power, "
         "in metrics without a clear result."
     )
-    moved = comparison.moved()
+    moved = _moved(comparison)
     return h(
         "section",
         h("h2", "Compared with ", *_before(comparison)),
@@ -67,10 +70,23 @@ def against(comparison: Comparison, place: Mapping[str, int], to_query: QueryLin
         units,
         _numbers(comparison),
         *(h("p.note", data(remark)) for remark in (*numbers.compared_remarks(comparison), *comparison.remarks())),
-        h("p.note", note) if any(row.verdict == "cannot tell" for row in comparison.rows) else None,
+        h("p.note", note) if has_undecided else None,
         moved_table(moved, to_query or row_link(place)) if moved else None,
         id="baseline",
     )
+
+
+def _detectable(row: Row) -> str:
+    """The difference that the number of queries detects, of a metric without a clear result."""
+    if row.verdict != "cannot tell":
+        return "–"
+    return number(row.detectable) if row.detectable == row.detectable else "too few"
+
+
+def _moved(comparison: Comparison) -> list[QueryChange]:
+    """The queries that moved most in the headline metric, or in the first metric that moved."""
+    first = next((name for name in headline(comparison.runs[1]) if name in comparison.scores[0]), None)
+    return comparison.moved(metric=first) or comparison.moved()
 
 
 def _before(comparison: Comparison) -> list[Child]:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import floor, log10, nan
+from math import nan
 from typing import NamedTuple
 
 from karat._internal.display import number, p_equals, p_value, plural, signed, span
 from karat.analysis.compare import Comparison
 from karat.analysis.pairs import Pair, Row
 from karat.metrics.names import sign_of
-from karat.report.html.chart import Axis, Chart
+from karat.report.html.chart import Axis, Chart, nice_ticks
 from karat.report.html.excerpts import cut
 from karat.report.html.markup import Child, Element, data, h
-from karat.report.html.scores import table
+from karat.report.html.scores import less_is_better, size_of, table
 from karat.stats import Interval, intervals
 
 Verdict = str
 _MARKS = {"better": "▲ better", "worse": "▼ worse", "same": "= same", "cannot tell": "? cannot tell"}
 _WAYS = {"better": "up", "worse": "down"}
 _LINE, _NAME = 34, 40
+_RUN = "bdi.run-name"
+"""The name of a run as a heading, which may be broken anywhere."""
 _MOST_CHARTS = 12
+_DETECTABLE = (
+    "The detectable difference is the smallest that so many queries show with 80 % power: a smaller one may be missed."
+)
 _PLACES, _MORE_PLACES, _NARROW = 3, 4, 0.005
 
 
@@ -75,7 +80,7 @@ def metrics_table(comparison: Comparison, means: RunMeans) -> Element:
     two = len(comparison.names) == 2
     p = "p (Holm)" if not two or len(comparison.rows) > 1 else "p"
     tests: list[Child] = ["difference", "verdict", p, "won / tied / lost"]
-    runs: list[Child] = [data(name) for name in comparison.names] if two else ["run", "mean"]
+    runs: list[Child] = [data(name, _RUN) for name in comparison.names] if two else ["run", "mean"]
     left = (0, 4) if two else (0, 1, 4)
     heads = [h("th" if i in left else "th.n", cell, scope="col") for i, cell in enumerate(["metric", *runs, *tests])]
     bodies = [(_one_line if two else _many_lines)(comparison, row, means) for row in comparison.rows]
@@ -146,7 +151,7 @@ def places_of(low: float, high: float) -> int:
 
 
 def _metric(row: Row) -> list[Child | None]:
-    return [row.metric, " ", h("span.small", "less is better") if sign_of(row.metric) < 0 else None]
+    return [row.metric, " ", less_is_better(row.metric)]
 
 
 def _one_line(comparison: Comparison, row: Row, means: RunMeans) -> Element:
@@ -198,21 +203,18 @@ def _dots(names: Sequence[str], row: Row, means: RunMeans) -> Element:
     return chart.drawing(f"{row.metric}: {', '.join(said)}")
 
 
-def nice_ticks(low: float, high: float) -> list[float]:
-    """Three to six round numbers around a range."""
-    if high - low < 1e-9:
-        low, high = low - 0.05, high + 0.05
-    rough = (high - low) / 3
-    power = 10.0 ** floor(log10(rough))
-    step = next(size * power for size in (1, 2, 5, 10) if size * power >= rough * 0.999)
-    first, last = floor(low / step + 1e-9), -floor(-high / step + 1e-9)
-    return [round(i * step, 12) for i in range(first, last + 1)]
-
-
 def slice_table(
-    names: Sequence[str], slices: Mapping[str, Sequence[Row]], field: str, metric: str, links: Mapping[str, str]
+    names: Sequence[str],
+    slices: Mapping[str, Sequence[Row]],
+    field: str,
+    metric: str,
+    links: Mapping[str, str],
+    sizes: Mapping[str, int],
 ) -> Element:
-    """The slices of two runs in one metric, the largest loss first; `links` leads to the queries of a slice."""
+    """The slices of two runs in one metric, the largest loss first.
+
+    `links` leads to the queries of a slice; `sizes` has their numbers, with or without a score.
+    """
     rows = {value: row for value, own in slices.items() for row in own if row.metric == metric}
 
     def worst(value: str) -> tuple[bool, float]:
@@ -224,9 +226,16 @@ def slice_table(
         row = rows[value]
         name = h("a", data(value), href=links[value]) if value in links else data(value)
         means = [h("td.n", number(mean), data_label=run) for run, mean in zip(names, row.means, strict=True)]
-        size = h("td.n", f"{row.n:,}", data_label="queries")
+        size = h("td.n", size_of(sizes[value], row.n), data_label="queries")
         lines.append(h("tr", h("th", name, scope="row"), size, *means, *_tests(row, row.pairs[0])))
-    heads: list[Child] = ["queries", *map(data, names), "difference", "verdict", "p (Holm)", "won / tied / lost"]
+    heads: list[Child] = [
+        "queries",
+        *(data(name, _RUN) for name in names),
+        "difference",
+        "verdict",
+        "p (Holm)",
+        "won / tied / lost",
+    ]
     caption = f"{metric} by {field}, largest loss first"
     return h(
         "div.wide",
@@ -252,12 +261,17 @@ def slice_table(
 def about_tests(comparison: Comparison) -> str:
     """The tests behind the verdicts, in a sentence."""
     rows, names = comparison.rows, comparison.names
-    queries = plural(len(comparison), "query", "queries")
+    counts = {row.n for row in rows}
+    queries = plural(max(counts), "query", "queries")
+    if len(counts) > 1:
+        queries = f"{min(counts):,} to {queries}, those for which every run has the metric"
+    undecided = any(row.n and verdict_of(row, pair) == "cannot tell" for row in rows for pair in from_first(row))
+    least = f" {_DETECTABLE}" if undecided else ""
     if len(names) > 2:
         over = f"corrected for the {len(rows[0].pairs)} pairs of runs in a metric"
     else:
         over = f"corrected for {plural(len(rows), 'metric', 'metrics')}"
     return (
-        f"Differences are paired, over {queries}: each run minus {names[0]}. A verdict needs p < 0.05 "
-        f"({comparison.test} test, {over} by Holm's method). The intervals are 95 % and not corrected."
+        f"Differences are paired, over {queries}: each run minus {names[0]}; a verdict needs p < 0.05 "
+        f"({comparison.test} test, {over} by Holm's method). The intervals are 95 % and not corrected.{least}"
     )

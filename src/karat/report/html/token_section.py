@@ -7,27 +7,27 @@ from collections.abc import Sequence
 from karat._internal.display import number, span
 from karat.analysis.stored_tokens import RecallOverTokens, recall_over_tokens
 from karat.report.html.chart import Axis, Chart
-from karat.report.html.markup import Child, Element, h
+from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import between, table
 from karat.run import Run
 
 
-def token_curve(run: Run, baseline: Run | None = None) -> Element | None:
+def token_curve(run: Run, baseline: Run | None = None, name: str = "the baseline") -> Element | None:
     """The section; None if the texts of the retrieved items are not known."""
     found = recall_over_tokens(run)
     if found is None:
         return None
     before = None if baseline is None else recall_over_tokens(baseline, [*found.at])
     counted = "words, counted in the stored texts" if found.counted_by == "words" else f"counted by {found.counted_by}"
-    dashed = "Dashed: the baseline. " if before else ""
+    dashed: list[Child] = ["Dashed: ", data(name), ". "] if before else []
     cut = "; estimated for texts that were cut" if found.is_estimated else ""
     cut += "; larger budgets would need ranks that the run does not store" if found.is_partial else ""
-    about = f"{dashed}The band is the 95 % interval of the mean. Tokens: {counted}{cut}."
+    about = f"The band is the 95 % interval of the mean. Tokens: {counted}{cut}."
     return h(
         "section",
         h("h2", "Recall over tokens"),
         h("figure", _drawing(found, before)),
-        h("p.note", about),
+        h("p.note", *dashed, about),
         h("details.numbers", h("summary", "Numbers"), _numbers(found, before)),
         id="tokens",
     )

@@ -14,7 +14,7 @@ _STYLES = (
     "web/label/label.css",
 )  # fmt: skip
 _SCRIPTS = (
-    "report/html/charts.js", "web/view/runs.js", "web/view/run.js", "web/view/compare.js",
+    "report/html/charts.js", "web/view/view.js", "web/view/runs.js", "web/view/run.js", "web/view/compare.js",
     "web/view/query.js", "web/label/label_shared.js", "web/label/label.js", "web/label/disagreements.js",
 )  # fmt: skip
 _ASSETS = {

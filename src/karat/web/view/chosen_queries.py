@@ -1,4 +1,4 @@
-"""The queries that an address chooses: rows of a run, filtered and in order, from a few columns of its file."""
+"""The queries that an address of the Run screen chooses: filtered and in order, from a few columns of the file."""
 
 from __future__ import annotations
 
@@ -9,34 +9,26 @@ import numpy as np
 import polars as pl
 
 from karat._internal.arrays import Bools, Floats, Ints
-from karat.metrics.names import sign_of
 from karat.run.lazy_run import LazyRun
 from karat.run.slices import value_texts
-from karat.web.view.query_filter import BY_CHANGE, BY_FOUND, BY_ID, Condition, QueryFilter, ScoreRange
+from karat.web.view.paging import Pages
+from karat.web.view.run_address import BY_CHANGE, BY_FOUND, BY_ID, Condition, RunAddress, ScoreRange
 
 
 class Chosen(NamedTuple):
     """The rows that an address chooses, in its order."""
 
     rows: Ints
-    page: int
-    """The page that is shown: the last one, if the address asks for one after it."""
-    size: int
-
-    @property
-    def pages(self) -> int:
-        """The number of pages, 1 if there are no rows."""
-        return max(-(-len(self.rows) // self.size), 1)
+    pages: Pages
 
     @property
     def shown(self) -> Ints:
         """The rows of the page."""
-        first = (self.page - 1) * self.size
-        return self.rows[first : first + self.size]
+        return self.rows[self.pages.part]
 
 
 def choose(
-    lazy: LazyRun, asked: QueryFilter, *, causes: Mapping[str, Ints], found: Ints | None, changes: Floats | None
+    lazy: LazyRun, asked: RunAddress, *, causes: Mapping[str, Ints], found: Ints | None, changes: Floats | None
 ) -> Chosen:
     """The rows that an address chooses.
 
@@ -50,8 +42,7 @@ def choose(
         flags &= _flags(found, len(lazy))
     order = ordered(lazy, asked.column, changes, down=asked.down)
     rows = order if flags.all() else order[flags[order]]
-    chosen = Chosen(rows, 1, asked.size)
-    return chosen._replace(page=min(asked.page, chosen.pages))
+    return Chosen(rows, Pages(len(rows), asked.page, asked.size))
 
 
 def flags_of(lazy: LazyRun, condition: Condition, causes: Mapping[str, Ints]) -> Bools:
@@ -80,7 +71,7 @@ def _flags(rows: Ints, size: int) -> Bools:
 
 def ordered(lazy: LazyRun, column: str, changes: Floats | None, *, down: bool) -> Ints:
     """All rows in the order of a column; equal ones worst first, undefined ones last."""
-    first = worst_rows(lazy)
+    first = lazy.worst_rows()
     if not column:
         return first[::-1] if down else first
     if column in lazy.scores:
@@ -96,14 +87,6 @@ def ordered(lazy: LazyRun, column: str, changes: Floats | None, *, down: bool) -
         return first
     own = keys[first]
     rows: Ints = first[np.argsort(-own if down else own, kind="stable")]
-    return rows
-
-
-def worst_rows(lazy: LazyRun) -> Ints:
-    """The rows by the first headline metric, then by the others; undefined scores last."""
-    names = lazy.headline
-    columns = [np.nan_to_num(sign_of(name) * lazy.scores[name], nan=2.0) for name in reversed(names)]
-    rows: Ints = np.lexsort(columns) if columns else np.arange(len(lazy))
     return rows
 
 

@@ -1,76 +1,37 @@
+// The Compare screen: sections of large runs are fetched one after the other; a choice of queries changes only their section.
 (() => {
   "use strict";
-  if (!document.body.classList.contains("screen-compare")) return;
+  if (!view.is("compare")) return;
+  const { at, all, say, fragment, followed, loadSections } = view;
 
-  const said = document.getElementById("said");
+  const first = document.querySelector("[data-part]"), wanted = location.hash.slice(1);
+  loadSections().then(() => {
+    if (first && wanted && first.id !== wanted) at(wanted)?.scrollIntoView();
+  });
 
-  async function content(address) {
-    const answer = await fetch(address, { headers: { Accept: "text/html" } });
-    if (!answer.ok) throw new Error(String(answer.status));
-    const template = document.createElement("template");
-    template.innerHTML = await answer.text();
-    return template.content;
-  }
-
-  async function fill(place) {
-    const address = place.dataset.part;
-    place.removeAttribute("data-part");
-    place.setAttribute("aria-busy", "true");
-    try {
-      const part = await content(address);
-      place.replaceWith(part);
-    } catch {
-      place.removeAttribute("aria-busy");
-      const note = document.createElement("p");
-      note.className = "note";
-      note.textContent = "This part could not be loaded; its link tries again.";
-      place.append(note);
-    }
-  }
-
-  async function fillAll() {
-    let place;
-    while ((place = document.querySelector("[data-part]"))) await fill(place);
-    if (place === null && said) said.textContent = "";
-  }
-
-  const first = document.querySelector("[data-part]");
-  if (first) {
-    if (said) said.textContent = "Loading the other sections …";
-    const wanted = location.hash.slice(1);
-    fillAll().then(() => {
-      if (wanted && first.id !== wanted) document.getElementById(wanted)?.scrollIntoView();
-    });
-  }
-
-  // A choice of queries replaces only their section.
   document.addEventListener("click", async (event) => {
-    const link = event.target.closest('a[href^="/compare?"]');
-    if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-    const to = new URL(link.getAttribute("href"), location.href);
-    const old = document.getElementById("moved");
-    if (to.hash !== "#moved" || !old) return;
+    const { link, url } = followed(event, 'a[href^="/compare?"]') ?? {};
+    const old = at("moved");
+    if (url?.hash !== "#moved" || !old) return;
     event.preventDefault();
     old.setAttribute("aria-busy", "true");
     try {
-      const part = await content(`/compare/part/moved${to.search}`);
-      old.replaceWith(part);
+      old.replaceWith(await fragment(`/compare/part/moved${url.search}`));
     } catch {
-      location.assign(to);
+      location.assign(url);
       return;
     }
-    history.pushState({ moved: true }, "", to);
-    for (const one of document.querySelectorAll(".scatter a[aria-current]")) one.removeAttribute("aria-current");
-    for (const one of document.querySelectorAll(".scatter a")) {
+    history.pushState({ moved: true }, "", url);
+    for (const one of all(".scatter a")) {
       if (one.getAttribute("href") === link.getAttribute("href")) one.setAttribute("aria-current", "true");
+      else one.removeAttribute("aria-current");
     }
-    const section = document.getElementById("moved");
-    const heading = section.querySelector("h2");
+    const section = at("moved"), heading = section.querySelector("h2");
     heading.tabIndex = -1;
     heading.focus({ preventScroll: true });
     if (!section.contains(link)) section.scrollIntoView();
-    if (said) said.textContent = section.querySelector("caption")?.textContent ?? "No query fits.";
-    fillAll();
+    say(section.querySelector("caption")?.textContent ?? "No query fits.");
+    loadSections();
   });
 
   addEventListener("popstate", () => {

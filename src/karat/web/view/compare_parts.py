@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from karat._internal.display import plural
 from karat.metrics.names import sign_of
 from karat.report import measures, numbers
@@ -13,9 +11,11 @@ from karat.report.html.score_pairs import score_pairs
 from karat.report.html.scores import table
 from karat.report.html.side_by_side import about_tests, means_chart, means_matrix, metrics_table, slice_table, verdicts
 from karat.web.problems import Refused
-from karat.web.view.compare_state import WAYS, CompareState
+from karat.web.view.compare_address import WAYS, CompareAddress
 from karat.web.view.compared_runs import ComparedRuns, cutoff_of
+from karat.web.view.controls import Chip, chips, choice, late_section
 from karat.web.view.moved_queries import MovedQueries
+from karat.web.view.opened import random_sample
 from karat.web.view.paging import Pages, page_links
 
 HEADINGS = {
@@ -31,7 +31,7 @@ _MEANT = {"moved": "moved", "won": "won", "lost": "lost", "tied": "tied", "all":
 class CompareParts:
     """The sections of one state of the screen."""
 
-    def __init__(self, runs: ComparedRuns, state: CompareState) -> None:
+    def __init__(self, runs: ComparedRuns, state: CompareAddress) -> None:
         self.runs, self.state = runs, state
         self.metric = state.metric or self._usual_metric()
         if self.metric not in runs.metrics:
@@ -64,16 +64,13 @@ class CompareParts:
             "slices": self.slices,
         }[part]()
         if part == "causes":
-            return h("div.causes", *inside, id="causes")
+            return h("div", *inside, id="causes")
         return h("section", h("h2", HEADINGS[part]), *inside, id=part)
 
     def later(self, part: str) -> Element:
-        """A section that is fetched by the script; without one it is a link."""
-        there = self.state._replace(show=part)
-        link = h("p.waiting", h("a", f"Show {HEADINGS[part].lower()}", href=there.address(part)))
-        if part == "causes":
-            return h("div.causes", link, id="causes", data_part=self.state.part(part))
-        return h("section", h("h2", HEADINGS[part]), link, id=part, data_part=self.state.part(part))
+        """A section that is fetched by the script."""
+        href = self.state._replace(show=part).href(part)
+        return late_section(part, HEADINGS[part], href, self.state.part(part), bare=part == "causes")
 
     def metrics(self) -> list[Element | None]:
         """The verdicts, the table, the chart, measures and numbers, and the remarks."""
@@ -115,7 +112,7 @@ class CompareParts:
         plain = self.state.changed(way="all", cause="", slice="", show=self._show("moved"))
 
         def link(before: str, after: str) -> str:
-            return plain._replace(before=before, after=after).address("moved")
+            return plain._replace(before=before, after=after).href("moved")
 
         return [self._choices(), *score_pairs(pairs, self.pair, link)]
 
@@ -126,51 +123,46 @@ class CompareParts:
     def _choices(self) -> Element:
         """Links to the other metrics, and to the other runs."""
         fresh = self.state.changed(cause="", before="", after="", way=WAYS[0], show="")
-        metrics = {name: fresh._replace(metric=name).address("scores") for name in self.runs.metrics}
-        lines = [chosen("Metric", metrics, self.metric)]
+        metrics = {name: fresh._replace(metric=name).href("scores") for name in self.runs.metrics}
+        lines = [choice("Metric", metrics, self.metric)]
         if len(self.runs.names) > 2:
             others = {
-                name: fresh._replace(b=file.file.id).address("scores")
+                name: fresh._replace(b=file.file.id).href("scores")
                 for name, file in zip(self.runs.names[1:], self.runs.files[1:], strict=True)
             }
-            lines.append(chosen(f"Compared with {self.runs.names[0]}", others, self.pair[1]))
+            lines.append(choice(f"Compared with {self.runs.names[0]}", others, self.pair[1]))
         return h("div.choices", *lines)
 
     def moved(self) -> list[Element | None]:
         """The filters, and a page of the queries with the ranks of their gold."""
         found = MovedQueries(self.runs, self.metric, self.other, self.state)
         state = self.state._replace(show=self._show("moved"))
-        ways = {f"{_MEANT[way]} {found.count(way=way):,}": state.changed(way=way).address("moved") for way in WAYS}
+        ways = {f"{_MEANT[way]} {found.count(way=way):,}": state.changed(way=way).href("moved") for way in WAYS}
         pages = Pages(len(found.rows), state.page)
         changes = self.runs.moved(found.rows[pages.part], self.metric, self.other)
         less = " Less is better." if sign_of(self.metric) < 0 else ""
-        shown = moved_table(changes, self.state.query, f"{pages.in_words()}, largest change first") if changes else None
+        among = [change.query_id for change in changes]
+        caption = f"{pages.in_words()}, largest change first"
+        shown = moved_table(changes, lambda query: self.state.to_query(query, among), caption) if changes else None
         inline = not self.runs.large or bool(state.cause)
         return [
             h("p.note", f"{self.metric}, ", data(self.pair[0]), " → ", data(self.pair[1]), f".{less}"),
-            chosen("Result", ways, f"{_MEANT[state.way]} {len(found.rows):,}"),
+            choice("Result", ways, f"{_MEANT[state.way]} {len(found.rows):,}"),
             self.section("causes") if inline else self.later("causes"),
-            self._removable(),
+            self._chips(),
             shown or h("p", "No query fits all of these filters."),
-            page_links(pages, lambda page: state._replace(page=page).address("moved")),
+            page_links(pages, lambda page: state._replace(page=page).href("moved")),
         ]
 
-    def _removable(self) -> Element | None:
-        """The other filters of the address, each with a link that removes it."""
-        state = self.state._replace(show=self._show("moved"))
-        filters: list[tuple[Child, CompareState]] = []
+    def _chips(self) -> Element | None:
+        """The other filters of the address."""
+        state, filters = self.state._replace(show=self._show("moved")), list[Chip]()
         if state.before or state.after:
-            words = f"{self.metric} {state.before} → {state.after}"
-            filters.append((words, state.changed(before="", after="", way=WAYS[0])))
+            words = f"{self.metric}: {state.before} → {state.after}"
+            filters.append(Chip(words, state.changed(before="", after="", way=WAYS[0]).href("moved")))
         if state.slice:
-            filters.append((h("span", data(state.by), ": ", data(state.slice)), state.changed(slice="")))
-        if not filters:
-            return None
-        items = [
-            h("li", words, " ", h("a", "remove", href=without.address("moved"), aria_label=_removal(words)))
-            for words, without in filters
-        ]
-        return h("ul.filters", *items, aria_label="Filters")
+            filters.append(Chip(f"{state.by}: {state.slice}", state.changed(slice="").href("moved")))
+        return chips(filters)
 
     def causes(self) -> list[Element | None]:
         """Links to the queries by the cause of their misses in the run that lost them."""
@@ -180,8 +172,8 @@ class CompareParts:
             return []
         state = self.state.changed(show=self._show("moved"))
         counts = {cause: found.count(cause=cause) for cause in known.kinds}
-        links = {"any": state._replace(cause="").address("moved")} | {
-            f"{cause} {count:,}": state._replace(cause=cause).address("moved")
+        links = {"any": state._replace(cause="").href("moved")} | {
+            f"{cause} {count:,}": state._replace(cause=cause).href("moved")
             for cause, count in counts.items()
             if count or cause == state.cause
         }
@@ -189,11 +181,9 @@ class CompareParts:
         k = cutoff_of(self.runs.comparison.runs[0], self.metric)
         words = f"The causes are those of the gold missing from the top {k} in the run that lost the query."
         if known.known < known.moved:
-            words += (
-                f" They are known for {known.known:,} random queries of the {known.moved:,} that moved, "
-                "and only these are listed by cause."
-            )
-        return [chosen("Cause", links, at), h("p.note", words)]
+            sample = random_sample(known.known, known.moved, "queries that moved")
+            words += f" They are known for {sample}; only these are listed."
+        return [choice("Cause", links, at), h("p.note", words)]
 
     def slices(self) -> list[Element | None]:
         """The choice of the field, and the differences by its values."""
@@ -204,30 +194,18 @@ class CompareParts:
         if field not in fields:
             raise Refused(404, "there is no such field", got=field[:80], hint=", ".join(fields))
         plain = self.state.changed(cause="", before="", after="", slice="", way=WAYS[0])
-        links = {name: plain._replace(by=name, show=self._show("slices")).address("slices") for name in fields}
+        links = {name: plain._replace(by=name, show=self._show("slices")).href("slices") for name in fields}
         found = self.runs.slices(field, self.other)
+        sizes = {value: len(rows) for value, rows in self.runs.groups(field).items()}
         there = plain._replace(by=field, show=self._show("moved"))
-        to = {value: there._replace(slice=value).address("moved") for value in found}
+        to = {value: there._replace(slice=value).href("moved") for value in found}
         note = (
-            f"Differences are {self.pair[1]} minus {self.pair[0]}. p is corrected for "
+            f"Differences are {self.pair[1]} minus {self.pair[0]}; p is corrected for "
             f"{plural(len(found), 'slice', 'slices')} × {plural(len(self.runs.metrics), 'metric', 'metrics')} (Holm). "
             "A value leads to its queries that moved."
         )
         return [
-            chosen("By", links, field) if len(fields) > 1 else None,
-            slice_table(self.pair, found, field, self.metric, to),
+            choice("By", links, field) if len(fields) > 1 else None,
+            slice_table(self.pair, found, field, self.metric, to, sizes),
             h("p.note", data(note)),
         ]
-
-
-def _removal(words: Child) -> str:
-    return f"Remove the filter {words}" if isinstance(words, str) else "Remove the filter by slice"
-
-
-def chosen(name: str, links: Mapping[str, str], current: str) -> Element:
-    """A line of links, one of which is the current choice."""
-    items = [
-        h("a", data(words), href=href, aria_current="true" if words == current else None)
-        for words, href in links.items()
-    ]
-    return h("nav.choice", h("span.name", data(name)), *items, aria_label=name)

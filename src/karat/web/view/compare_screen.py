@@ -10,10 +10,12 @@ from karat.report.html.markup import Child, Element, data, h
 from karat.web.messages import Call, Progress
 from karat.web.problems import Refused
 from karat.web.tasks import Answer, task
+from karat.web.view.address import run_link
+from karat.web.view.compare_address import PARTS, CompareAddress
 from karat.web.view.compare_parts import CompareParts
-from karat.web.view.compare_state import PARTS, CompareState, read_state
-from karat.web.view.compared_runs import ComparedRuns, compared, short_names
-from karat.web.view.opened import OpenedFile, opened
+from karat.web.view.compared_runs import ComparedRuns, compared
+from karat.web.view.opened import OpenedFile, check_version, open_all, version_of
+from karat.web.view.run_names import saved, short_names
 from karat.web.view.shell import Step, fragment, page
 
 _RUNS = Step("Runs", "/")
@@ -22,11 +24,11 @@ _RUNS = Step("Runs", "/")
 @task("view_compare")
 def compare_screen(call: Call, body: bytes, progress: Progress) -> Answer:
     """The answer to `GET /compare`."""
-    state = read_state(call.arguments)
-    files, problems = _open(call, state)
+    state = CompareAddress.read(call.arguments)
+    files, problems = open_all(call, state.runs)
     state = state._replace(runs=tuple(file.file.id for file in files))
     if problems:
-        return _broken(files, problems, state)
+        return _broken(files, list(problems.values()), state)
     if len(files) < 2:
         return _too_few(files)
     try:
@@ -50,83 +52,77 @@ def compare_part(call: Call, body: bytes, progress: Progress) -> Answer:
     part = call.arguments.get("part", "")
     if part not in PARTS:
         raise Refused(404, "there is no such part of a comparison", hint=", ".join(PARTS))
-    state = read_state({name: value for name, value in call.arguments.items() if name != "show"})
-    files, problems = _open(call, state)
+    state = CompareAddress.read({name: value for name, value in call.arguments.items() if name != "show"})
+    files, problems = open_all(call, state.runs)
     if problems or len(files) < 2:
-        raise Refused(404, problems[0] if problems else "a comparison needs two runs")
+        raise Refused(404, next(iter(problems.values()), "a comparison needs two runs"))
+    check_version(call, *(file.file for file in files))
     runs = compared(files, allow_mismatch=state.allow_mismatch)
     return fragment(CompareParts(runs, state._replace(runs=tuple(file.file.id for file in files))).section(part))
 
 
-def _open(call: Call, state: CompareState) -> tuple[list[OpenedFile], list[str]]:
-    """The runs that can be opened, and a sentence for each of the others."""
-    files, problems = [], []
-    for run_id in state.runs:
-        try:
-            files.append(opened(call, run_id))
-        except Refused as error:
-            problems.append(error.detail)
-    return files, problems
-
-
-def _runs(runs: ComparedRuns, state: CompareState) -> Element:
+def _runs(runs: ComparedRuns, state: CompareAddress) -> Element:
     """The runs with what they are, and links to exchange the baseline or to leave one out."""
     items = []
     for place, (file, name) in enumerate(zip(runs.files, runs.names, strict=True)):
         links: list[Child] = []
         others = tuple(one for one in state.runs if one != file.file.id)
-        fresh = CompareState(state.runs, metric=state.metric, by=state.by, allow_mismatch=state.allow_mismatch)
+        fresh = CompareAddress(state.runs, metric=state.metric, by=state.by, allow_mismatch=state.allow_mismatch)
         if place:
-            swapped = fresh._replace(runs=(file.file.id, *others)).address()
+            swapped = fresh._replace(runs=(file.file.id, *others)).href()
             links += [h("a", "make it the baseline", href=swapped, aria_label=f"make it the baseline: {name}"), " "]
         if len(runs.files) > 2:
-            without = fresh._replace(runs=others).address()
+            without = fresh._replace(runs=others).href()
             links.append(h("a", "leave it out", href=without, aria_label=f"leave it out: {name}"))
-        facts = _facts(file)
         items.append(
             h(
                 "li",
-                h("a.run-name", data(name), href=f"/run/{file.file.id}"),
+                h("a.run-name", data(name, whole=file.file.name), href=run_link(file.file.id)),
                 " ",
                 h("span.tag", "baseline") if not place else None,
                 " ",
-                h("span.small", data(facts)),
+                h("span.small.facts", *_facts(file, name)),
                 " ",
                 h("span.small", *links) if links else None,
             )
         )
-    return h("ol.compared", *items)
+    return h("ol.compared", *items, data_version=version_of(*(file.file for file in runs.files)))
 
 
-def _facts(file: OpenedFile) -> str:
-    """The size, the judge and the convention of a run."""
-    run = file.run
-    size = len(run) if run.repeats is None else len(run.repeats.queries)
-    told = run.provenance
-    return f"{plural(size, 'query', 'queries')} · judge: {told.judge} · convention: {told.convention}"
+def _facts(file: OpenedFile, name: str) -> list[Child]:
+    """The whole name of a run if `name` is a short one, its time, commit, size, judge and convention."""
+    run, told = file.run, file.run.provenance
+    whole: list[Child] = [] if name == file.file.name else [data(file.file.name), " · "]
+    size = plural(run.queries, "query", "queries")
+    return [*whole, *saved(file), f" · {size} · judge: ", data(told.judge), f" · convention: {told.convention}"]
 
 
 def _chosen(files: Sequence[OpenedFile]) -> Element:
     names = short_names([file.file.name for file in files])
-    items = [h("li", h("a", data(name), href=f"/run/{file.file.id}")) for name, file in zip(names, files, strict=True)]
+    items = [
+        h("li", h("a", data(name, whole=file.file.name), href=run_link(file.file.id)))
+        for name, file in zip(names, files, strict=True)
+    ]
     return h("ol.compared", *items)
 
 
 def _too_few(files: Sequence[OpenedFile]) -> Answer:
     """The page for one run, or none."""
     words = "A comparison needs two different runs. " + ("Only one is chosen." if files else "None is chosen.")
-    choose = h("p", h("a", "Choose runs", href="/"), " from the list: the first one chosen is the baseline.")
+    choose = h(
+        "p", h("a", "Choose runs", href="/"), " from the list: the oldest is the baseline, unless you choose another."
+    )
     chosen = _chosen(files) if files else None
     return page(
         "Compare", h("h1", "Compare"), h("p", words), chosen, choose, screen="compare", trail=[_RUNS], status=400
     )
 
 
-def _broken(files: Sequence[OpenedFile], problems: Sequence[str], state: CompareState) -> Answer:
+def _broken(files: Sequence[OpenedFile], problems: Sequence[str], state: CompareAddress) -> Answer:
     """The page if a run cannot be opened, with a link to compare the others."""
     inside: list[Child] = [h("ul", *(h("li.problem", data(f"{problem}.")) for problem in problems))]
     if len(files) > 1:
-        inside.append(h("p", h("a", f"Compare the {len(files)} others", href=state.address()), ":"))
+        inside.append(h("p", h("a", f"Compare the {len(files)} others", href=state.href()), ":"))
     if files:
         inside.append(_chosen(files))
     inside.append(h("p", h("a", "All runs", href="/")))
@@ -134,13 +130,13 @@ def _broken(files: Sequence[OpenedFile], problems: Sequence[str], state: Compare
     return page(title, h("h1", title), *inside, screen="compare", trail=[_RUNS], status=404)
 
 
-def _not_comparable(files: Sequence[OpenedFile], state: CompareState, error: BadArgument) -> Answer:
+def _not_comparable(files: Sequence[OpenedFile], state: CompareAddress, error: BadArgument) -> Answer:
     """The page if the runs differ in more than their rankings, with a link that compares them all the same."""
     inside: list[Child] = [h("p.problem", data(f"{error.problem}."))]
     if error.got:
         inside.append(h("p.note", data(str(error.got).strip("'"))))
     if not state.allow_mismatch and _share_queries(files):
-        anyway = state._replace(allow_mismatch=True).address()
+        anyway = state._replace(allow_mismatch=True).href()
         inside.append(
             h(
                 "p",

@@ -1,11 +1,9 @@
-"""Runs that are compared, as a worker holds them: from the scores alone if they are large, and the latest are kept."""
+"""Runs that are compared: over the queries that all have, of large runs from the scores alone; the latest are kept."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,35 +15,22 @@ from karat.analysis.diagnose.causes import Causes
 from karat.analysis.diagnose.miss import CAUSES, Missed, default_cutoff
 from karat.analysis.pairs import Row, paired_rows
 from karat.errors import BadArgument
-from karat.hits import Hits
-from karat.hits.hits import Gold
 from karat.metrics.names import sign_of
 from karat.report.html.score_pairs import ScorePairs
 from karat.report.html.scores import few
 from karat.report.html.side_by_side import RunMeans
 from karat.run import Run
 from karat.run.lazy_run import LazyRun
+from karat.run.stored_items import StoredItems
 from karat.stats.paired import SEED, paired_differences
-from karat.web.view.opened import OpenedFile
-
-LARGE = 20_000
-"""Rows of a run above which only its scores are read, and the causes of its misses come from this many queries."""
-_KEPT = 3
-_NOWHERE, _NOT_RETRIEVED = "nowhere in the run", "not retrieved"
-"""Causes: the first needs the rankings of all queries."""
-_COMPARED: OrderedDict[tuple[Any, ...], ComparedRuns] = OrderedDict()
+from karat.web.view.opened import LARGE, Kept, OpenedFile
+from karat.web.view.run_names import short_names
 
 
 def compared(files: Sequence[OpenedFile], *, allow_mismatch: bool) -> ComparedRuns:
     """The comparison of these runs; BadArgument if they cannot be compared."""
-    versions = tuple((file.path, file.written, file.bytes) for file, _ in files)
-    key = (*versions, allow_mismatch)
-    if key not in _COMPARED:
-        _COMPARED[key] = ComparedRuns(files, allow_mismatch=allow_mismatch)
-        while len(_COMPARED) > _KEPT:
-            _COMPARED.popitem(last=False)
-    _COMPARED.move_to_end(key)
-    return _COMPARED[key]
+    key = (*(file.version for file, _ in files), allow_mismatch)
+    return _COMPARED.get(key, lambda: ComparedRuns(files, allow_mismatch=allow_mismatch))
 
 
 class ComparedRuns:
@@ -55,10 +40,10 @@ class ComparedRuns:
         self.files = list(files)
         self.large = any(len(file.run) > LARGE for file in files)
         names = short_names([file.file.name for file in files])
-        self.gold_differs = self.large and len({file.run.gold_hash for file in files}) > 1
+        runs = [_scores(file.run) if self.large else file.run.whole() for file in files]
+        self.gold_differs = self.large and len({run.gold_hash for run in runs}) > 1
         if self.gold_differs and not allow_mismatch:
             raise BadArgument(f"{names[0]} and the others cannot be compared: their queries or their gold differ")
-        runs = [scores_only(file.run) if self.large else file.run.whole() for file in files]
         self.comparison: Comparison = compare(runs[0], runs[1], *runs[2:], names=names, allow_mismatch=allow_mismatch)
         self._pairs: dict[tuple[str, int], ScorePairs] = {}
         self._causes: dict[tuple[str, int], MovedCauses] = {}
@@ -100,23 +85,35 @@ class ComparedRuns:
         """The fields of the samples that divide the queries into a few slices."""
         if not self.large:
             return [name for name, values in self.comparison.meta.items() if few(values)]
-        found = []
-        for name in dict.fromkeys(name for file in self.files for name in file.run.fields):
-            column = self._column(name)
-            if column.n_unique() > 1 and few(column.unique().to_list() * 2):
-                found.append(name)
-        return found
+        names = dict.fromkeys(name for run in range(len(self.files)) for name in self._fields_of(run))
+        return [name for name in names if self._is_few(name)]
 
-    def _column(self, field: str) -> Any:
-        """A field of the first run that has it."""
-        return next(file.run.field(field) for file in self.files if field in file.run.fields)
+    def _fields_of(self, run: int) -> Collection[str]:
+        """The fields of a large run; of the means of its queries those that they have."""
+        own = self.comparison.runs[run]
+        return self.files[run].run.fields if own.averages is None else own.meta
 
-    def _values(self, field: str) -> list[Any]:
+    def _holder(self, field: str) -> int:
+        """The first run that has a field."""
+        return next(run for run in range(len(self.files)) if field in self._fields_of(run))
+
+    def _is_few(self, field: str) -> bool:
+        """True if a field of a large run divides the queries into a few slices."""
+        own = self._holder(field)
+        if self.comparison.runs[own].averages is not None:
+            return few(self.comparison.runs[own].meta[field])
+        column = self.files[own].run.field(field)
+        return column.n_unique() > 1 and few(column.unique().to_list() * 2)
+
+    def values(self, field: str) -> list[Any]:
         """The values of a field over the shared queries."""
         if not self.large:
             return self.comparison.meta[field]
-        own = next(i for i, file in enumerate(self.files) if field in file.run.fields)
-        return list(self._column(field).gather(self.places[own]).to_list())
+        own = self._holder(field)
+        if self.comparison.runs[own].averages is not None:
+            values = self.comparison.runs[own].meta[field]
+            return [values[row] for row in self.places[own].tolist()]
+        return list(self.files[own].run.field(field).gather(self.places[own]).to_list())
 
     @cached_property
     def places(self) -> list[Ints]:
@@ -125,7 +122,7 @@ class ComparedRuns:
 
     def groups(self, field: str) -> dict[str, list[int]]:
         """The rows of each slice."""
-        return few_groups({field: self._values(field)}, field).rows
+        return few_groups({field: self.values(field)}, field).rows
 
     def slices(self, field: str, other: int) -> dict[str, list[Row]]:
         """Every metric of each slice, of the first run and another one; p is corrected over slices and metrics."""
@@ -154,15 +151,19 @@ class ComparedRuns:
     def losers(self, rows: Ints, run: int, metric: str) -> dict[str, set[int]]:
         """The queries among these with a miss of each cause in a run, by cause."""
         taken = self._taken(run, rows)
+        if self.large and taken.averages is None:
+            taken = searched(self.files[run].run, taken)
         ids = [self.comparison.ids[row] for row in rows.tolist()]
         of_taken = dict(zip(rows_of(taken, ids).tolist(), rows.tolist(), strict=True))
         missed = Missed(taken, cutoff_of(taken, metric))
         numbers = missed.items[np.isin(missed.query[missed.items], list(of_taken))]
         found: dict[str, set[int]] = {}
         for number, finding in Causes(taken, missed).find(numbers).items():
-            cause = _NOT_RETRIEVED if self.large and finding.cause == _NOWHERE else finding.cause
-            found.setdefault(cause, set()).add(of_taken[int(missed.query[number])])
+            found.setdefault(finding.cause, set()).add(of_taken[int(missed.query[number])])
         return found
+
+
+_COMPARED: Kept[ComparedRuns] = Kept(3)
 
 
 class MovedCauses:
@@ -203,28 +204,20 @@ def cutoff_of(run: Run, metric: str) -> int:
     return own if isinstance(own, int) else default_cutoff(run, None)
 
 
-def scores_only(lazy: LazyRun) -> Run:
-    """A run with the scores of a file, without hits, items and fields; of one with repeats the means of its queries."""
+def _scores(lazy: LazyRun) -> Run:
+    """A large run without its hits; of one with repeats the means of its queries."""
     if lazy.repeats is not None:
         return lazy.whole().averaged()
-    none = np.zeros(0, np.int64)
-    start, depth = np.zeros(len(lazy) + 1, np.int64), np.zeros(len(lazy), np.int64)
-    unanswerable = lazy.unanswerable if lazy.unanswerable.any() else None
-    gold = Gold([], start, np.zeros(0), unanswerable=unanswerable)
-    run = Run(
-        ids=lazy.ids.to_list(),
-        hits=Hits(none, none, none, depth=depth, gold_items=gold, failed=lazy.failed),
-        metrics=lazy.requested,
-        convention=lazy.convention,
-        scores={**lazy.scores, **lazy.measured},
-        provenance=lazy.provenance,
-        file=str(lazy.path),
-    )
+    run = lazy.scored()
     run.gold_hash = lazy.gold_hash  # it has no gold to compute it from
     return run
 
 
-def short_names(names: Sequence[str]) -> list[str]:
-    """The names of files without the folders that they share; whole if two would be the same."""
-    stems = [Path(name).name for name in names]
-    return stems if len(set(stems)) == len(stems) else list(names)
+def searched(lazy: LazyRun, sample: Run) -> Run:
+    """A sample of which is known if its gold was retrieved for any query of the whole run."""
+    items, compares = sample.stored_items, sample.provenance.compares
+    if items is None or compares not in ("id", "doc") or "seen" in items.gold or "id" not in items.gold:
+        return sample
+    gold = {**items.gold, "seen": lazy.retrieved_anywhere(items.gold["id"], compares).tolist()}
+    known = StoredItems(items.given, items.start, gold, items.gold_start, items.extent)
+    return sample.replace(items=lambda: known)

@@ -6,13 +6,15 @@ import os
 from asyncio import Lock, to_thread
 from collections import deque
 from collections.abc import Iterator
+from datetime import datetime
 from hashlib import blake2b
 from os import DirEntry, scandir
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
-_ENDING = ".parquet"
+ENDING = ".parquet"
+"""The end of the name of a run file."""
 _PASSED_OVER = frozenset({"node_modules", "__pycache__", "site-packages"})
 """Folders that have no runs; so have those whose names begin with a dot."""
 _MOST = 100_000
@@ -40,6 +42,11 @@ class FoundFile(NamedTuple):
     def version(self) -> tuple[Path, int, int, int]:
         """The file as it is now; after any change of it, another value."""
         return self.path, self.written, self.bytes, self.number
+
+    @property
+    def time(self) -> datetime:
+        """The time at which it was written, on the clock of this machine."""
+        return datetime.fromtimestamp(self.written / 1e9).astimezone()
 
     @property
     def short_name(self) -> str:
@@ -84,7 +91,7 @@ def find_files(folder: Path, most: int = _MOST) -> Found:
         if seen == most:
             return Found(_newest_first(found), whole=False, looked_at=seen, locked=len(locked))
         seen += 1
-        if entry.name.endswith(_ENDING) and not entry.name.startswith("."):
+        if entry.name.endswith(ENDING) and not entry.name.startswith("."):
             file = _file(entry, folder)
             if file is not None:
                 found.append(file)
@@ -124,7 +131,7 @@ def _file(entry: DirEntry[str], folder: Path) -> FoundFile | None:
     except OSError:
         return None
     below = entry.path[len(str(folder)) :].lstrip(os.sep).replace(os.sep, "/")
-    name = os.fsencode(below).decode("utf-8", "backslashreplace").removesuffix(_ENDING)
+    name = os.fsencode(below).decode("utf-8", "backslashreplace").removesuffix(ENDING)
     return FoundFile(id_of(below), name, Path(entry.path), status.st_mtime_ns, status.st_size, status.st_ino)
 
 

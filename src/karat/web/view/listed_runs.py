@@ -36,7 +36,7 @@ class ListedRun(NamedTuple):
     @property
     def time(self) -> datetime:
         """The time of the file, on the clock of this machine."""
-        return datetime.fromtimestamp(self.file.written / 1e9).astimezone()
+        return self.file.time
 
     @property
     def gold(self) -> str:

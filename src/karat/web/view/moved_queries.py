@@ -1,4 +1,4 @@
-"""Queries of two runs that an address chooses: filtered by result, scores, cause and slice, largest change first."""
+"""The queries that an address of the Compare screen chooses: by result, scores, cause and slice, most changed first."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from karat._internal.arrays import Bools, Ints
 from karat.analysis.diagnose.miss import CAUSES
 from karat.web.problems import Refused
-from karat.web.view.compare_state import CompareState
+from karat.web.view.compare_address import CompareAddress
 from karat.web.view.compared_runs import ComparedRuns
 
 
 class MovedQueries:
     """The queries of the first run and another one in one metric, by filter."""
 
-    def __init__(self, runs: ComparedRuns, metric: str, other: int, state: CompareState) -> None:
+    def __init__(self, runs: ComparedRuns, metric: str, other: int, state: CompareAddress) -> None:
         self.runs, self.metric, self.other, self.state = runs, metric, other, state
         self.changes = runs.changes(metric, other)
         self._defined = ~np.isnan(self.changes)

@@ -1,8 +1,8 @@
-"""Pages of a long table: the links to the others, shared by the screens and therefore separate."""
+"""Pages of a long list, separate from the screens that have one: the rows of a page, and the links to the others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from karat._internal.display import plural
@@ -14,7 +14,7 @@ _NEAR = 2
 
 
 class Pages(NamedTuple):
-    """The pages of some rows, and the one that is shown."""
+    """The pages of some rows, and the one that is asked for."""
 
     rows: int
     page: int
@@ -27,7 +27,7 @@ class Pages(NamedTuple):
 
     @property
     def shown(self) -> int:
-        """The page that is shown: the last one, if the wanted one is after it."""
+        """The page that is shown: the last one, if the one that is asked for is after it."""
         return min(max(self.page, 1), self.last)
 
     @property
@@ -43,20 +43,24 @@ class Pages(NamedTuple):
         return f"{self.part.start + 1:,} to {self.part.stop:,} of {self.rows:,} queries"
 
 
-def page_links(pages: Pages, address: Callable[[int], str]) -> Element | None:
-    """Links to the first page, those around the one that is shown, and the last; None if there is only one."""
-    if pages.last == 1:
-        return None
+def page_links(pages: Pages, href: Callable[[int], str], sizes: Mapping[int, str] | None = None) -> Element | None:
+    """Links to the first page, those around the one that is shown, and the last; None if there is nothing to choose.
+
+    `sizes` has the addresses of pages with more or fewer rows.
+    """
     at, last = pages.shown, pages.last
     wanted = sorted({1, *range(max(at - _NEAR, 1), min(at + _NEAR, last) + 1), last})
-    links: list[Child] = []
+    links: list[Child | None] = []
     for before, page in zip([0, *wanted], wanted, strict=False):
         if page > before + 1:
             links.append(h("span", "…"))
-        if page == at:
-            links.append(h("a", f"{page:,}", href=address(page), aria_current="page"))
-        else:
-            links.append(h("a", f"{page:,}", href=address(page), aria_label=f"page {page:,}"))
-    previous = h("a", "← previous", href=address(at - 1), rel="prev") if at > 1 else None
-    following = h("a", "next →", href=address(at + 1), rel="next") if at < last else None
-    return h("nav.paging", previous, *links, following, aria_label="Pages")
+        current = "page" if page == at else None
+        links.append(h("a", f"{page:,}", href=href(page), aria_label=f"page {page:,}", aria_current=current))
+    if last == 1:
+        links = []
+    if at > 1:
+        links.insert(0, h("a", "← previous", href=href(at - 1), rel="prev", id="page-before"))
+    if at < last:
+        links.append(h("a", "next →", href=href(at + 1), rel="next", id="page-after"))
+    links += [h("a.size", f"{size} per page", href=address) for size, address in (sizes or {}).items()]
+    return h("nav.pages", *links, aria_label="Pages") if links else None

@@ -11,9 +11,13 @@ from karat._internal.display import plural
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.queries import CHANGE, FOUND, QUERY, Order, query_rows, query_table, worst_order
 from karat.run.lazy_run import LazyRun
+from karat.web.view.address import run_link
 from karat.web.view.chosen_queries import choose
+from karat.web.view.controls import Chip, chips, hidden
+from karat.web.view.opened import random_sample, version_of
+from karat.web.view.paging import page_links
 from karat.web.view.query_address import query_href
-from karat.web.view.query_filter import BY_CHANGE, BY_FOUND, BY_ID, CAUSE, SEARCH, SIZES, QueryFilter
+from karat.web.view.run_address import BY_CHANGE, BY_FOUND, BY_ID, CAUSE, SEARCH, SIZES, RunAddress
 from karat.web.view.run_facts import PairFacts, RunFacts
 
 _COLUMNS = {BY_ID: QUERY, BY_FOUND: FOUND, BY_CHANGE: CHANGE}
@@ -23,11 +27,13 @@ _COLUMNS = {BY_ID: QUERY, BY_FOUND: FOUND, BY_CHANGE: CHANGE}
 class QueriesSection:
     """The section, for one address."""
 
-    def __init__(self, facts: RunFacts, asked: QueryFilter, pair: PairFacts | None) -> None:
+    def __init__(self, facts: RunFacts, asked: RunAddress, pair: PairFacts | None) -> None:
         self._facts, self._lazy, self._asked = facts, facts.lazy, asked
-        self._path = f"/run/{facts.file.id}"
+        self._path = run_link(facts.file.id)
         self._names = facts.lazy.headline
         self._changes = None if pair is None else pair.changes
+        self._before = "" if pair is None else pair.baseline.file.name
+        self._version = version_of(facts.file, *([] if pair is None else [pair.baseline.file]))
         self._among: Sequence[str] = ()
         """The queries through which the page of one of them leads; none for all, worst first."""
         self._cause = dict(asked.conditions).get(CAUSE)
@@ -48,7 +54,7 @@ class QueriesSection:
             self._search(),
             h("div", self._chips(), *self._counts(), self._table(), self._pages(), id="results"),
             id="queries",
-            data_version=self._facts.version,
+            data_version=self._version,
         )
 
     def _search(self) -> Element:
@@ -62,7 +68,7 @@ class QueriesSection:
                 h("input", type="search", id="search", name=SEARCH, value=self._asked.search, maxlength=1000,
                   placeholder="query, id, gold or retrieved text"),
             ),
-            *(h("input", type="hidden", name=name, value=value) for name, value in kept.items()),
+            *hidden(kept),
             h("button", "Search", type="submit"),
             role="search",
             method="get",
@@ -70,26 +76,17 @@ class QueriesSection:
             data_live=None if self._facts.sampled else "",
         )  # fmt: skip
 
-    def _link(self, words: Child, to: QueryFilter, control: str, **more: str) -> Element:
-        return h("a", words, href=to.address(self._path, "queries"), data_control=control, **more)
-
     def _chips(self) -> Element | None:
-        """The filters, each with a link that removes it."""
-        asked, chips = self._asked, []
+        """The filters of the address."""
+        asked, filters = self._asked, list[Chip]()
         for condition in asked.conditions:
             subject, value = condition.words
-            words = f"{subject}: {value or '(empty)'}"
-            off = h("span", "×", aria_hidden="true")
-            remove = self._link(off, asked.removing(condition), f"off {condition.key}", aria_label=f"Remove {words}")
-            chips.append(h("li.chip", data(words), " ", remove))
+            href = asked.removing(condition).href(self._path, "queries")
+            filters.append(Chip(f"{subject}: {value or '(empty)'}", href, f"off {condition.key}"))
         if asked.search:
-            words = f"search: {asked.search}"
-            off = h("span", "×", aria_hidden="true")
-            remove = self._link(off, asked._replace(search="", page=1), "off search", aria_label=f"Remove {words}")
-            chips.append(h("li.chip", data(words), " ", remove))
-        if len(chips) > 1:
-            chips.append(h("li", self._link("All filters off", asked.cleared(), "off")))
-        return h("ul.chips", *chips, aria_label="Filters") if chips else None
+            href = asked._replace(search="", page=1).href(self._path, "queries")
+            filters.append(Chip(f"search: {asked.search}", href, "off search"))
+        return chips(filters, Chip("All filters off", asked.cleared().href(self._path, "queries"), "off"))
 
     def _counts(self) -> list[Element]:
         """The number of queries that match, and what a reader has to know about it."""
@@ -100,15 +97,16 @@ class QueriesSection:
             about = lazy.about(first)[rows]
             if not about.all():
                 lines.append(f"{first} is about {_queries(lazy, rows[about]):,} of these queries.")
+        lines += [f"This run has no {one}, so that filter is left out." for one in self._asked.unknown]
         return [h("p", self._matches(rows), id="matches"), *(h("p.note", line) for line in lines)]
 
     def _of_cause(self, cause: str) -> list[str]:
         """The number of gold items behind the queries of a cause; of a large run, that they are from a sample."""
         items = int(np.isin(self._facts.causes.get(cause, ()), self._chosen.rows).sum())
-        lines = [f"They miss {plural(items, 'gold item', 'gold items')} with the cause “{cause}”."]
+        lines = [] if not items else [f"They miss {plural(items, 'gold item', 'gold items')} with the cause “{cause}”."]
         if self._facts.sampled:
-            known = f"Causes are known for a random sample of {len(self._facts.detail.queries):,} queries"
-            lines.append(f"{known}; only those of the sample are listed.")
+            sample = random_sample(len(self._facts.detail.queries), self._lazy.queries)
+            lines.append(f"Causes are known for {sample}; only these are listed.")
         return lines
 
     def _matches(self, rows: Ints) -> str:
@@ -129,7 +127,7 @@ class QueriesSection:
         self._among = run.ids if self._asked.chooses else ()
         rows = query_rows(run, names, lambda place: self._body(run.ids[place], int(shown[place])), changes)
         caption: list[Child] = ["Open a query to see its gold and what was retrieved."]
-        caption += [f"Change: in {names[0]}, from the baseline."] if changes is not None else []
+        caption += [f"Change: in {names[0]}, from", h("span", data(self._before), ".")] if changes is not None else []
         return query_table(
             names,
             rows,
@@ -150,35 +148,24 @@ class QueriesSection:
         """The table by a column, or the other way round if it is by this column now."""
         now, key = self._order(), next((key for key, words in _COLUMNS.items() if words == column), column)
         turned = column == now.column and not now.is_descending
-        return self._asked._replace(sort=f"-{key}" if turned else key, page=1, show="").address(self._path, "queries")
+        return self._asked._replace(sort=f"-{key}" if turned else key, page=1, show="").href(self._path, "queries")
 
     def _body(self, query_id: str, row: int) -> Element:
         """The place of an opened query, with a link to its own page."""
         runs = [*filter(None, [self._asked.baseline]), self._facts.file.id]
         link = h("a", "This query on a page of its own", href=query_href(runs, query_id, self._among))
-        before = QueryFilter(baseline=self._asked.baseline)
-        return h("div.unopened", h("p.small", link), data_opened=before.address(f"{self._path}/opened/{row}"))
+        before = RunAddress(baseline=self._asked.baseline)
+        return h("div.unopened", h("p.small", link), data_opened=before.href(f"{self._path}/opened/{row}"))
 
     def _pages(self) -> Element | None:
         """Links to the other pages, and to more rows on each."""
-        chosen, asked = self._chosen, self._asked
-        if len(chosen.rows) <= SIZES[0]:
-            return None
-        last, now = chosen.pages, chosen.page
-        to = {"First": 1, "Previous": now - 1, "Next": now + 1, "Last": last}
-        links = [
-            h("li", self._link(words, asked._replace(page=page, show=""), f"page {words}"))
-            if page != now and 1 <= page <= last
-            else h("li", h("span.off", words))
-            for words, page in to.items()
-        ]
-        links.insert(2, h("li.now", f"page {now:,} of {last:,}"))
-        sizes = [size for size in SIZES if size != chosen.size]
-        links += [
-            h("li", self._link(f"{size} per page", asked._replace(size=size, page=1, show=""), "size"))
-            for size in sizes
-        ]
-        return h("nav.pages", h("ul", *links), aria_label="Pages of queries")
+        pages, asked = self._chosen.pages, self._asked._replace(show="")
+        sizes = [size for size in SIZES if size != pages.size and pages.rows > SIZES[0]]
+        return page_links(
+            pages,
+            lambda page: asked._replace(page=page).href(self._path, "queries"),
+            {size: asked._replace(size=size, page=1).href(self._path, "queries") for size in sizes},
+        )
 
 
 def _queries(lazy: LazyRun, rows: Ints) -> int:

@@ -1,10 +1,12 @@
 // The screen of one query: lines between the same items of neighbouring columns, the same item highlighted everywhere,
 // keys, and a button that copies the link. Without this script the words in each item say the same.
 (() => {
-  if (!document.body.classList.contains("screen-query")) return;
+  "use strict";
+  if (!view.is("query")) return;
+  const { at, all, say } = view;
 
   const box = document.querySelector(".rankings");
-  const columns = box ? [...box.querySelectorAll(".ranking")] : [];
+  const columns = box ? all(".ranking", box) : [];
   const narrow = matchMedia("(max-width: 44rem)");
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.classList.add("lines");
@@ -12,7 +14,7 @@
   if (box) box.append(svg);
 
   const seen = (item) => item.offsetParent !== null;
-  const items = (column) => [...column.querySelectorAll(".item")].filter(seen);
+  const items = (column) => all(".item", column).filter(seen);
 
   // A line begins and ends at the height of the ranks, in the room between two columns.
   function line(from, to, frame) {
@@ -45,7 +47,7 @@
   let marked = null;
   function mark(number) {
     marked = number;
-    for (const one of document.querySelectorAll("[data-item]")) {
+    for (const one of all("[data-item]")) {
       one.classList.toggle("same", number !== null && one.dataset.item === number);
     }
     svg.classList.toggle("quiet", number !== null && svg.querySelector(".same") !== null);
@@ -86,7 +88,7 @@
     const { target, key } = event;
     if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select")) return;
     if (key === "j" || key === "k") {
-      const link = document.getElementById(key === "j" ? "next" : "prev");
+      const link = at(key === "j" ? "next" : "prev");
       if (link) link.click();
     } else if (key.startsWith("Arrow") && target.classList.contains("item")) {
       const next = arrow(key, target);
@@ -98,20 +100,18 @@
     }
   });
 
-  for (const item of box ? box.querySelectorAll(".item") : []) {
+  for (const item of box ? all(".item", box) : []) {
     item.tabIndex = -1;
     item.addEventListener("focus", () => reach(item));
   }
   const first = box && box.querySelector(".item");
   if (first) reach(first);
-  for (const note of document.querySelectorAll(".keys")) note.hidden = false;
+  for (const note of all(".keys")) note.hidden = false;
 
-  const link = document.getElementById("link"), copy = document.getElementById("copy");
+  const link = at("link"), copy = at("copy");
   if (link && copy && navigator.clipboard) {
     copy.hidden = false;
     copy.addEventListener("click", () => {
-      const said = document.getElementById("said");
-      const say = (words) => { if (said) said.textContent = words; };
       navigator.clipboard.writeText(link.href).then(() => say("The link is copied."), () => say("The link could not be copied."));
     });
   }

@@ -1,15 +1,17 @@
-"""The address of the screen of a query, separate from the screen: other screens link to it."""
+"""The address of the Query screen: the runs, the query, and the way to other queries."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import quote, unquote
+
+from karat.web.view.address import compare_link, link, run_ids, whole_number, without_empty
 
 ORDERS = {"": "worst first", "moved": "most changed first", "file": "as in the file"}
 """The orders in which the queries of the first run are gone through."""
-_AMONG = 200
-"""Queries of a list that are in an address."""
+_LONGEST = 1_500
+"""Characters of the queries of a list in an address: those next to the query, of a long list."""
 
 
 class QueryAddress(NamedTuple):
@@ -26,31 +28,43 @@ class QueryAddress(NamedTuple):
     @classmethod
     def read(cls, arguments: dict[str, str]) -> QueryAddress:
         """The address that was asked for; what cannot be read is as if it was not given."""
-        repeat, order = arguments.get("repeat", ""), arguments.get("order", "")
+        order = arguments.get("order", "")
         return cls(
-            tuple(filter(None, dict.fromkeys(arguments.get("runs", "").split(",")))),
+            run_ids(arguments),
             arguments.get("query", ""),
-            int(repeat) if repeat.isascii() and repeat.isdecimal() and len(repeat) < 10 else None,
+            whole_number(arguments.get("repeat", "")),
             order if order in ORDERS else "",
-            tuple(unquote(own) for own in arguments.get("among", "").split(",") if own)[:_AMONG],
+            tuple(unquote(own) for own in arguments.get("among", "").split(",") if own),
         )
 
     @property
     def href(self) -> str:
         """The address, as a link."""
         given = {
-            "query": self.query,
             "repeat": "" if self.repeat is None else str(self.repeat),
             "order": self.order,
-            "among": ",".join(quote(own, safe="") for own in self.among[:_AMONG]),
+            "among": self._neighbourhood(),
         }
-        runs = {"runs": ",".join(self.runs)}
-        return f"/query?{urlencode(runs | {name: text for name, text in given.items() if text}, safe=',')}"
+        return link("/query", {"runs": ",".join(self.runs), "query": self.query, **without_empty(given)})
+
+    def _neighbourhood(self) -> str:
+        """The queries of the list around this one, as many as an address can hold."""
+        own = [quote(one, safe="") for one in self.among]
+        if len(words := ",".join(own)) <= _LONGEST or self.query not in self.among:
+            return words if len(words) <= _LONGEST else ""
+        first = last = self.among.index(self.query)
+        size = len(own[first])
+        while True:
+            sides = [place for place in (first - 1, last + 1) if 0 <= place < len(own)]
+            size += sum(len(own[place]) + 1 for place in sides)
+            if size > _LONGEST:
+                return ",".join(own[first : last + 1]) if last > first else ""
+            first, last = max(first - 1, 0), min(last + 1, len(own) - 1)
 
     @property
     def compare(self) -> str:
         """The address of the comparison of the runs."""
-        return f"/compare?runs={','.join(self.runs)}"
+        return compare_link(self.runs)
 
 
 def query_href(runs: Sequence[str], query: str, among: Sequence[str] = (), order: str = "") -> str:

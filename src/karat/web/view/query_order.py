@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats
-from karat.metrics.names import sign_of
 from karat.run.lazy_run import LazyRun
+from karat.run.means import worst_keys
 
 if TYPE_CHECKING:
     import polars as pl
-
-_UNDEFINED = 2.0
-"""Undefined scores come last."""
 
 
 class Neighbours(NamedTuple):
@@ -29,14 +26,15 @@ class Neighbours(NamedTuple):
 
 def worst_first(run: LazyRun, names: Sequence[str]) -> list[Floats]:
     """The keys of the order by the first metric, then by the others, a number per query each."""
-    return [np.nan_to_num(sign_of(name) * per_query(run, run.scores[name]), nan=_UNDEFINED) for name in names]
+    return [worst_keys(name, run.per_query(run.scores[name])) for name in names]
 
 
 def most_moved(run: LazyRun, other: LazyRun, name: str) -> list[Floats]:
     """The key of the order by the size of the change of a metric from another run, the largest first."""
-    theirs = dict(zip(query_names(other), per_query(other, other.scores[name]).tolist(), strict=True))
+    theirs = dict(zip(query_names(other), other.per_query(other.scores[name]).tolist(), strict=True))
     old = np.array([theirs.get(query, np.nan) for query in query_names(run)])
-    return [np.nan_to_num(-np.abs(per_query(run, run.scores[name]) - old), nan=_UNDEFINED)]
+    size = np.abs(run.per_query(run.scores[name]) - old)
+    return [np.where(np.isnan(size), np.inf, -size)]
 
 
 def neighbours(run: LazyRun, keys: Sequence[Floats], own: int) -> Neighbours:
@@ -67,11 +65,6 @@ def number_of(run: LazyRun, query: str) -> int | None:
         return run.repeats.queries.index(query) if query in run.repeats.queries else None
     found = (run.ids == query).arg_true()
     return int(found[0]) if len(found) else None
-
-
-def per_query(run: LazyRun, scores: Floats) -> Floats:
-    """A score per query: of repeats, their mean."""
-    return scores if run.repeats is None else run.repeats.average(scores)
 
 
 def query_names(run: LazyRun) -> pl.Series | list[str]:

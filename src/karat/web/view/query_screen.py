@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from karat._internal.arrays import Floats
-from karat._internal.display import cut_name
+from karat._internal.display import cut_name, plural
 from karat.analysis.diagnose import diagnose
 from karat.errors import UnknownName
 from karat.report.html.excerpts import excerpt
-from karat.report.html.markup import Element, data, h
+from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.query_facts import field_list
 from karat.report.html.ranking_entries import Ranking
 from karat.report.html.rankings import RankedRun, gold_ranks, query_scores, rankings, shared_fields
@@ -20,9 +20,12 @@ from karat.samples.repeat_rows import REPEAT, row_id
 from karat.web.messages import Call, Progress
 from karat.web.problems import Refused
 from karat.web.tasks import Answer, task
-from karat.web.view.opened import OpenedFile, opened_all
+from karat.web.view.address import run_link
+from karat.web.view.controls import choice
+from karat.web.view.opened import OpenedFile, open_all
 from karat.web.view.query_address import ORDERS, QueryAddress
 from karat.web.view.query_order import Neighbours, most_moved, neighbours, neighbours_in, number_of, worst_first
+from karat.web.view.run_names import short_names
 from karat.web.view.shell import Step, page
 
 _RUNS = 8
@@ -34,14 +37,23 @@ class View(NamedTuple):
     """The runs that are shown, and the address with the query itself, even if it named one of its repeats."""
 
     files: list[OpenedFile]
+    names: list[str]
     at: QueryAddress
+
+    def name(self, file: OpenedFile) -> str:
+        """The short name of one of the runs."""
+        return self.names[self.files.index(file)]
 
 
 @task("view_query")
 def query_screen(call: Call, body: bytes, progress: Progress) -> Answer:
     """The page."""
-    view, left_out = _view(call)
-    shown = [_ranked(file, view.at) for file in view.files]
+    at = _address(call)
+    files, problems = open_all(call, at.runs[:_RUNS])
+    if problems:
+        return _broken(files, problems, at)
+    view, left_out = _view(files, at), max(len(at.runs) - _RUNS, 0)
+    shown = [_ranked(file, name, view.at) for file, name in zip(files, view.names, strict=True)]
     there = [run.ranking for run in shown if run.ranking is not None]
     if not there:
         raise Refused(404, "none of these runs has such a query")
@@ -53,26 +65,42 @@ def query_screen(call: Call, body: bytes, progress: Progress) -> Answer:
         _facts(view, shown, text),
         _repeats(view, numbers) if len(numbers) > 1 else None,
         h("p.note", f"The first {_RUNS} runs are shown; {left_out} more were chosen.") if left_out else None,
-        _way(view),
+        *_way(view),
         h("div.tables", query_scores(shown, values), gold_ranks(shown)),
         rankings(shown),
     ]
     first = view.files[0].file
-    above = Step("Compare", view.at.compare) if len(view.files) > 1 else Step(first.name, f"/run/{first.id}")
+    above = Step("Compare", view.at.compare) if len(files) > 1 else Step(view.names[0], run_link(first.id))
     return page(f"{view.at.query} · query", *sections, screen="query", trail=[Step("Runs", "/"), above])
 
 
-def _view(call: Call) -> tuple[View, int]:
-    """The view that the address asks for, and the number of runs that are too many."""
+def _address(call: Call) -> QueryAddress:
+    """The address that is asked for, with runs and a query."""
     at = QueryAddress.read(call.arguments)
     if not at.runs:
         raise Refused(400, "no run is chosen; choose some in the list of runs")
-    if not at.query:
+    if "query" not in call.arguments:
         raise Refused(400, "no query is chosen; choose one in the table of a run")
-    files = opened_all(call, ",".join(at.runs[:_RUNS]))
+    return at
+
+
+def _broken(files: Sequence[OpenedFile], problems: Mapping[str, str], at: QueryAddress) -> Answer:
+    """The page if a run cannot be opened, with a link to the query in the others."""
+    others = at._replace(runs=tuple(run for run in at.runs if run not in problems))
+    inside: list[Child] = [h("ul", *(h("li.problem", data(f"{problem}.")) for problem in problems.values()))]
+    if files:
+        words = f"Show the query in the {plural(len(others.runs), 'other run', 'other runs')}"
+        inside.append(h("p", h("a", words, href=others.href)))
+    inside.append(h("p", h("a", "All runs", href="/")))
+    title = "A run cannot be opened" if len(problems) == 1 else "Some runs cannot be opened"
+    return page(title, h("h1", title), *inside, screen="query", trail=[Step("Runs", "/")], status=404)
+
+
+def _view(files: list[OpenedFile], at: QueryAddress) -> View:
+    """The view that the address asks for."""
     query, repeat = _query_of(files, at.query)
     at = at._replace(query=query, repeat=repeat if at.repeat is None else at.repeat)
-    return View(files, at), max(len(at.runs) - _RUNS, 0)
+    return View(files, short_names([file.file.name for file in files]), at)
 
 
 def _query_of(files: Sequence[OpenedFile], given: str) -> tuple[str, int | None]:
@@ -96,13 +124,13 @@ def _row(run: LazyRun, at: QueryAddress) -> int | None:
     return None
 
 
-def _ranked(file: OpenedFile, at: QueryAddress) -> RankedRun:
-    href, row = f"/run/{file.file.id}", _row(file.run, at)
+def _ranked(file: OpenedFile, name: str, at: QueryAddress) -> RankedRun:
+    absent, row = RankedRun(name, None, {}, run_link(file.file.id), file.file.name), _row(file.run, at)
     if row is None:
-        return RankedRun(file.file.name, None, {}, href)
+        return absent
     run = file.run.take([row])
     causes = {(miss.query_id, miss.item): miss.text for miss in diagnose(run, run.ids[0]).misses}
-    return RankedRun(file.file.name, Ranking(run, 0), causes, href)
+    return absent._replace(ranking=Ranking(run, 0), causes=causes)
 
 
 def _scores(run: Run) -> Mapping[str, float]:
@@ -136,52 +164,75 @@ def _repeat_numbers(view: View) -> list[int]:
 def _repeats(view: View, numbers: Sequence[int]) -> Element:
     """Links to the repeats of the query."""
     chosen = numbers[0] if view.at.repeat is None else view.at.repeat
-    links = [_choice(str(own), view.at._replace(repeat=own), is_chosen=own == chosen) for own in numbers]
-    return h("nav.repeats", h("span", "Repeat"), *links, aria_label="Repeats of this query")
+    return choice("Repeat", {str(own): view.at._replace(repeat=own).href for own in numbers}, str(chosen))
 
 
-def _choice(words: str, at: QueryAddress, *, is_chosen: bool) -> Element:
-    return h("a", words, href=at.href, aria_current="true" if is_chosen else None)
-
-
-def _way(view: View) -> Element | None:
+def _way(view: View) -> list[Element]:
     """Links to the queries before and after this one, and to other orders."""
     found = _neighbours(view)
     if found is None:
-        return None
+        return []
     links = [
-        h("a", words, data(cut_name(name, 40)), href=view.at._replace(query=name, repeat=None).href, rel=rel, id=rel)
-        for words, name, rel in (("← previous: ", found.before, "prev"), ("→ next: ", found.after, "next"))
+        h("a", words, data(cut_name(name, 40)), after, href=_to(view, name), rel=rel, id=rel)
+        for words, name, after, rel in (
+            ("← previous: ", found.before, "", "prev"),
+            ("next: ", found.after, " →", "next"),
+        )
         if name is not None
     ]
-    count = h("span.small", f"query {found.place:,} of {found.of:,}{' of the list' if view.at.among else ''}")
-    chosen = None if view.at.among else view.at.order
-    orders = [
-        _choice(words, view.at._replace(order=order, among=()), is_chosen=order == chosen)
+    count = h("span.small", f"query {found.place:,} of {found.of:,}", *_by(view))
+    orders = {
+        words: view.at._replace(order=order, among=()).href
         for order, words in ORDERS.items()
         if order != "moved" or len(view.files) > 1
-    ]
+    }
     keys = h("span.small.keys", "keys: j next, k previous; arrows move among the items", hidden="")
-    return h("nav.way", *links, count, h("span.orders", *orders), keys, aria_label="Other queries")
+    return [
+        h("nav.way", *links, count, keys, aria_label="Other queries"),
+        choice("Order", orders, None if view.at.among else ORDERS[view.at.order]),
+    ]
+
+
+def _to(view: View, query: str) -> str:
+    """The address of another query on the way."""
+    return view.at._replace(query=query, repeat=None).href
+
+
+def _by(view: View) -> list[Child]:
+    """The words for the list or the order in which the queries are gone through: the metric, and the runs."""
+    if view.at.query in view.at.among:
+        return [" of the list"]
+    file, metric, other = _ordered(view)
+    if file is None or len(view.files) < 2:
+        return []
+    name = data(view.name(file))
+    if not metric:
+        return [", as in ", name]
+    return [f", by {metric} in ", name] if other is None else [f", by {metric}, ", name, " → ", data(view.name(other))]
+
+
+def _ordered(view: View) -> tuple[OpenedFile | None, str, OpenedFile | None]:
+    """The first run that has the query, the metric of the order, and the run since which the changes are.
+
+    The changes are those between the first run and the last that have the metric.
+    """
+    file = next((file for file in view.files if number_of(file.run, view.at.query) is not None), None)
+    if file is None or view.at.order == "file" or not file.run.headline:
+        return file, "", None
+    metric = file.run.headline[0]
+    others = [other for other in view.files if other is not file and metric in other.run.scores]
+    return file, metric, others[-1] if view.at.order == "moved" and others else None
 
 
 def _neighbours(view: View) -> Neighbours | None:
     """The neighbours in the list of the address, else in the first run that has the query."""
     if view.at.query in view.at.among:
         return neighbours_in(view.at.among, view.at.query)
-    for file in view.files:
-        own = number_of(file.run, view.at.query)
-        if own is not None:
-            return neighbours(file.run, _keys(view, file), own)
-    return None
-
-
-def _keys(view: View, file: OpenedFile) -> list[Floats]:
-    """The keys of the order; the changes are those between the first run and the last that have the metric."""
-    names = file.run.headline
-    if view.at.order == "file" or not names:
-        return []
-    others = [other.run for other in view.files if other is not file and names[0] in other.run.scores]
-    if view.at.order == "moved" and others:
-        return most_moved(file.run, others[-1], names[0])
-    return worst_first(file.run, names)
+    file, metric, other = _ordered(view)
+    own = None if file is None else number_of(file.run, view.at.query)
+    if file is None or own is None:
+        return None
+    keys: list[Floats] = []
+    if metric:
+        keys = worst_first(file.run, file.run.headline) if other is None else most_moved(file.run, other.run, metric)
+    return neighbours(file.run, keys, own)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from asyncio import to_thread
+from functools import partial
 from typing import Any
-from urllib.parse import urlencode
 
-from litestar import Request, Response, get
+from litestar import HttpMethod, Request, Response, get, route
 from litestar.response import Redirect
 
 from karat.web.asking import ask
 from karat.web.settings import Settings
+from karat.web.view.address import link
 from karat.web.view.assets import asset
 from karat.web.view.folder import WatchedFolder, find_files
 
@@ -24,33 +25,34 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
 }  # fmt: skip
 """Headers of every answer: only scripts and styles of this server, and no other page around it."""
+_page = partial(route, http_method=(HttpMethod.GET, HttpMethod.HEAD))
 
 
-@get("/")
+@_page("/")
 async def runs(request: Asked) -> Response[bytes]:
     """The runs of the folder."""
     return await _ask(request, "view_runs")
 
 
-@get("/run/{run_id:str}")
+@_page("/run/{run_id:str}")
 async def run(request: Asked) -> Response[bytes]:
     """One run."""
     return await _ask(request, "view_run")
 
 
-@get("/run/{run_id:str}/part/{part:str}")
+@_page("/run/{run_id:str}/part/{part:str}")
 async def run_part(request: Asked) -> Response[bytes]:
     """A section of a run."""
     return await _ask(request, "view_run_part")
 
 
-@get("/run/{run_id:str}/opened/{row:int}")
+@_page("/run/{run_id:str}/opened/{row:int}")
 async def opened_query(request: Asked) -> Response[bytes]:
     """One query of a run, as it is opened in the table."""
     return await _ask(request, "view_opened")
 
 
-@get("/compare")
+@_page("/compare")
 async def compare(request: Asked) -> Response[Any]:
     """Runs side by side; those that were chosen in the list are first put in order."""
     given = list(request.query_params.multi_items())
@@ -61,17 +63,17 @@ async def compare(request: Asked) -> Response[Any]:
         assert settings.view is not None
         ids = (await to_thread(find_files, settings.view)).oldest_first(chosen, baseline or "")
         rest = [pair for pair in given if pair[0] not in ("runs", "baseline")]
-        return Redirect(f"/compare?{urlencode([('runs', ','.join(ids)), *rest], safe=',')}", status_code=303)
+        return Redirect(link("/compare", [("runs", ",".join(ids)), *rest]), status_code=303)
     return await _ask(request, "view_compare")
 
 
-@get("/compare/part/{part:str}")
+@_page("/compare/part/{part:str}")
 async def compare_part(request: Asked) -> Response[bytes]:
     """A section of a comparison."""
     return await _ask(request, "view_compare_part")
 
 
-@get("/query")
+@_page("/query")
 async def query(request: Asked) -> Response[bytes]:
     """One query in several runs."""
     return await _ask(request, "view_query")

@@ -1,34 +1,15 @@
 // The Run screen: slow sections are fetched one after the other; filters, sort and pages change the table in place.
 // Without this script they are plain links.
 (() => {
-  if (!document.body.classList.contains("screen-run") || !document.getElementById("queries")) return;
-
-  const at = (id) => document.getElementById(id);
-  const path = location.pathname, said = at("said");
+  "use strict";
+  if (!view.is("run") || !view.at("queries")) return;
+  const { at, all, say, fragment, followed } = view;
+  const path = location.pathname;
   let asked = null, typing = 0, shown = location.search;
-
-  // Fragments are made by our own server, which escapes every text.
-  function elements(html) {
-    const template = document.createElement("template");
-    template.innerHTML = html;
-    return template.content;
-  }
-
-  // A fragment of this version of the run; if the file was replaced meanwhile, the whole page is loaded again.
-  async function fragment(address, signal) {
-    const url = new URL(address, location.href);
-    url.searchParams.set("version", at("queries").dataset.version);
-    const answer = await fetch(url, { headers: { Accept: "text/html" }, signal });
-    if (answer.status === 409) location.reload();
-    if (!answer.ok) throw new Error(`status ${answer.status}`);
-    return elements(await answer.text());
-  }
-
-  const tell = (words) => { if (said) said.textContent = words; };
 
   // Links to a choice of queries in other sections add their filter to what the table shows now.
   function relink() {
-    for (const link of document.querySelectorAll("a[data-adds]")) {
+    for (const link of all("a[data-adds]")) {
       const state = new URLSearchParams(location.search);
       for (const name of ["page", "show"]) state.delete(name);
       let same = true;
@@ -55,12 +36,12 @@
       const field = at("search"), words = new URLSearchParams(search).get("q") ?? "";
       if (document.activeElement !== field) field.value = words;
       relink();
-      tell(at("matches").textContent);
+      say(at("matches").textContent);
       then?.();
     } catch {
       if (own !== asked) return;
       at("results").removeAttribute("aria-busy");
-      tell("The queries could not be loaded.");
+      say("The queries could not be loaded.");
       at("matches").textContent = "The queries could not be loaded: is karat view still running?";
     }
   }
@@ -83,7 +64,7 @@
 
   // The same control in the new table, or the heading of the section.
   function again(name) {
-    const control = [...at("results").querySelectorAll("a")].find((one) => controlOf(one) === name);
+    const control = all("a", at("results")).find((one) => controlOf(one) === name);
     if (control) control.focus({ preventScroll: true });
     else toTop();
   }
@@ -95,10 +76,8 @@
   };
 
   document.addEventListener("click", (event) => {
-    const link = event.target.closest?.("main a[href]");
-    if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-    const url = new URL(link.getAttribute("href"), location.href);
-    if (!link.closest("#queries, [data-adds]") || !chooses(url)) return;
+    const { link, url } = followed(event, "main a[href]") ?? {};
+    if (!link?.closest("#queries, [data-adds]") || !chooses(url)) return;
     event.preventDefault();
     const control = controlOf(link);
     const turned = link.closest(".pages");
@@ -154,25 +133,9 @@
     place.removeAttribute("aria-busy");
   }, true);
 
-  // The sections one after the other: each takes a worker of the server for a while.
-  async function load() {
-    const later = (place) => "later" in place.dataset;
-    const places = [...document.querySelectorAll("[data-part]")].sort((a, b) => later(a) - later(b));
-    const links = places.map((place) => place.querySelector(".waiting")?.firstElementChild);
-    for (const link of links) link?.replaceWith("Loading …");
-    for (const [i, place] of places.entries()) {
-      try {
-        const found = await fragment(place.dataset.part);
-        if (!found.firstElementChild) document.querySelector(`main nav a[href="#${place.id}"]`)?.remove();
-        place.replaceWith(found);
-        relink();
-      } catch {
-        place.querySelector(".waiting")?.replaceChildren("This section could not be loaded. ", links[i]);
-      }
-    }
-    document.body.dataset.loaded = "";
-  }
-
   relink();
-  load();
+  view.loadSections(fragment, (place, isEmpty) => {
+    if (isEmpty) document.querySelector(`main nav a[href="#${place.id}"]`)?.remove();
+    relink();
+  });
 })();

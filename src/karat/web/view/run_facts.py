@@ -2,51 +2,40 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints
 from karat.analysis.compare import Comparison, compare
 from karat.analysis.diagnose import Diagnosis, diagnose
-from karat.errors import KaratError
-from karat.hits import Gold, Hits
+from karat.errors import BadArgument, KaratError
 from karat.run import Run
 from karat.run.lazy_run import LazyRun
-from karat.run.stored_items import StoredItems
 from karat.samples.repeat_rows import REPEAT
 from karat.web.problems import Refused
 from karat.web.view.chosen_queries import changes_from, rows_of_ids
-from karat.web.view.opened import OpenedFile
+from karat.web.view.compared_runs import ComparedRuns, compared, searched
+from karat.web.view.opened import LARGE, Kept, OpenedFile
+from karat.web.view.run_names import short_names
 
-LARGE = 20_000
-"""Rows of a run above which the sections that need hits are made from a sample of this size."""
 _KEPT = 3
 _SEARCHES = 8
 _VALUES = 20
 """Values of a field by which the queries are sliced, as in the report."""
-Facts = TypeVar("Facts")
-_FACTS: OrderedDict[tuple[Any, ...], RunFacts] = OrderedDict()
-_PAIRS: OrderedDict[tuple[Any, ...], PairFacts] = OrderedDict()
 
 
 class RunFacts:
     """One version of a run file, and what was computed of it."""
 
     def __init__(self, opened: OpenedFile) -> None:
+        self.opened = opened
         self.file, self.lazy = opened
         self.sections: dict[str, Any] = {}
         """The sections that were made, by their names."""
-        self._searches: OrderedDict[str, Ints] = OrderedDict()
-
-    @property
-    def version(self) -> str:
-        """A word that changes with the file."""
-        return f"{self.file.written:x}.{self.file.bytes:x}"
+        self._searches: Kept[Ints] = Kept(_SEARCHES)
 
     @property
     def sampled(self) -> bool:
@@ -61,7 +50,10 @@ class RunFacts:
     @cached_property
     def scored(self) -> Run:
         """The run itself; of a large one all rows with their scores, without hits, gold and items."""
-        return scores_of(self.lazy) if self.sampled else self.detail
+        if not self.sampled:
+            return self.detail
+        named = bool(self.lazy.failed) or self.lazy.repeats is not None  # otherwise nothing needs the ids
+        return self.lazy.scored(_few_values(self.lazy), ids=named)
 
     @cached_property
     def sample_rows(self) -> Ints:
@@ -73,7 +65,7 @@ class RunFacts:
     @cached_property
     def diagnosis(self) -> Diagnosis:
         """The cause of each missed gold item."""
-        return diagnose(_searched(self.lazy, self.detail) if self.sampled else self.detail)
+        return diagnose(searched(self.lazy, self.detail) if self.sampled else self.detail)
 
     @cached_property
     def causes(self) -> dict[str, Ints]:
@@ -85,13 +77,7 @@ class RunFacts:
 
     def search(self, words: str) -> Ints | None:
         """The rows with these words; None without any."""
-        if not words:
-            return None
-        if words not in self._searches:
-            self._searches[words] = self.lazy.search(words)
-            while len(self._searches) > _SEARCHES:
-                self._searches.popitem(last=False)
-        return self._searches[words]
+        return self._searches.get(words, lambda: self.lazy.search(words)) if words else None
 
 
 class PairFacts:
@@ -106,17 +92,52 @@ class PairFacts:
         """True if the comparison is made from a sample."""
         return self.run.sampled or self.baseline.sampled
 
+    @property
+    def names(self) -> list[str]:
+        """The names of both in sentences."""
+        return [self.name, "this run"]
+
+    @cached_property
+    def name(self) -> str:
+        """The short name of the baseline."""
+        return short_names([self.baseline.file.name, self.run.file.name])[0]
+
     @cached_property
     def comparison(self) -> Comparison:
         """The comparison; of a large run, over a sample of its queries."""
-        names = (self.baseline.file.name, "this run")
+        before = self.baseline.lazy
+        return self._compared(
+            _same_queries(before, self.run.detail) if self.sampled else before.whole(), self.run.detail
+        )
+
+    def _compared(self, before: Run, run: Run) -> Comparison:
         try:
-            if not self.sampled:
-                return compare(self.baseline.detail, self.run.detail, names=names)
-            rows = rows_of_ids(self.baseline.lazy, self.run.detail.ids)
-            return compare(self.baseline.lazy.take(rows[rows >= 0]), self.run.detail, names=names)
+            return compare(before, run, names=(self.name, "this run"))
         except KaratError as error:
             raise Refused(422, f"{self.baseline.file.name} is no baseline for this run: {error.problem}") from error
+
+    @cached_property
+    def exact(self) -> Comparison | None:
+        """The comparison over all queries, of a large run by its scores alone; None if the two cannot be compared."""
+        if not self.sampled:
+            return self.comparison
+        return None if self._scores is None else replace(self._scores.comparison, names=self.names)
+
+    @cached_property
+    def sliced(self) -> Comparison | None:
+        """The same, with the fields by which the run is sliced."""
+        if self.sampled and self._scores is not None and self.exact is not None:
+            fields = [name for name in self.run.scored.meta if name != REPEAT]
+            self.exact.meta = {name: self._scores.values(name) for name in fields}
+        return self.exact
+
+    @cached_property
+    def _scores(self) -> ComparedRuns | None:
+        """Both runs, if they can be compared."""
+        try:
+            return compared([self.baseline.opened, self.run.opened], allow_mismatch=False)
+        except BadArgument:
+            return None
 
     @cached_property
     def changes(self) -> Floats | None:
@@ -125,63 +146,30 @@ class PairFacts:
         return None if name not in self.baseline.lazy.names else changes_from(self.run.lazy, self.baseline.lazy, name)
 
 
+_FACTS: Kept[RunFacts] = Kept(_KEPT)
+_PAIRS: Kept[PairFacts] = Kept(_KEPT)
+
+
 def facts_of(opened: OpenedFile) -> RunFacts:
     """The facts of a run, kept for the next request."""
-    return _kept(_FACTS, _key(opened), lambda: RunFacts(opened))
+    return _FACTS.get(opened.file.version, lambda: RunFacts(opened))
 
 
 def pair_of(run: RunFacts, baseline: RunFacts) -> PairFacts:
     """The facts of a run with its baseline, kept for the next request."""
-    key = (*_key(OpenedFile(run.file, run.lazy)), *_key(OpenedFile(baseline.file, baseline.lazy)))
-    return _kept(_PAIRS, key, lambda: PairFacts(run, baseline))
+    return _PAIRS.get((run.file.version, baseline.file.version), lambda: PairFacts(run, baseline))
 
 
-def _key(opened: OpenedFile) -> tuple[Path, int, int]:
-    return opened.file.path, opened.file.written, opened.file.bytes
+def _same_queries(lazy: LazyRun, sample: Run) -> Run:
+    """The rows of the queries of a sample in another run, each with all of its repeats."""
+    if lazy.repeats is None:
+        rows = rows_of_ids(lazy, sample.queries)
+        return lazy.take(rows[rows >= 0])
+    wanted = set(sample.queries)
+    kept = np.array([query in wanted for query in lazy.repeats.queries], bool)
+    return lazy.take(np.flatnonzero(kept[lazy.repeats.query]))
 
 
-def _kept(kept: OrderedDict[tuple[Any, ...], Facts], key: tuple[Any, ...], make: Callable[[], Facts]) -> Facts:
-    if key not in kept:
-        kept[key] = make()
-        while len(kept) > _KEPT:
-            kept.popitem(last=False)
-    kept.move_to_end(key)
-    return kept[key]
-
-
-def _searched(lazy: LazyRun, sample: Run) -> Run:
-    """A sample of which is known if its gold was retrieved for any query of the whole run."""
-    items, compares = sample.stored_items, sample.provenance.compares
-    if items is None or compares not in ("id", "doc") or "seen" in items.gold or "id" not in items.gold:
-        return sample
-    gold = {**items.gold, "seen": lazy.retrieved_anywhere(items.gold["id"], compares).tolist()}
-    known = StoredItems(items.given, items.start, gold, items.gold_start, items.extent)
-    return sample.replace(items=lambda: known)
-
-
-def scores_of(lazy: LazyRun) -> Run:
-    """All rows of a run with their scores and the fields with few values, without hits, gold and items.
-
-    What is computed from scores alone is exact: means, intervals, distributions, slices.
-    """
-    rows, none = len(lazy), np.zeros(0, np.int64)
-    flags = lazy.unanswerable if lazy.unanswerable.any() else None
-    gold = Gold([], np.zeros(rows + 1, np.int64), np.zeros(0), unanswerable=flags)
-    hits = Hits(none, none, none, depth=lazy.column("depth").to_numpy(), gold_items=gold, failed=lazy.failed)
-    named = lazy.failed or lazy.repeats is not None  # otherwise nothing needs the ids, which take much memory
-    return Run(
-        ids=lazy.ids.to_list() if named else [""] * rows, hits=hits, metrics=lazy.requested,
-        convention=lazy.convention, scores={**lazy.scores, **lazy.measured}, provenance=lazy.provenance,
-        meta=_few_values(lazy), file=str(lazy.path),
-    )  # fmt: skip
-
-
-def _few_values(lazy: LazyRun) -> dict[str, list[Any]]:
-    """The fields with few values, each value once in memory."""
-    fields = {}
-    for name in lazy.fields:
-        column = lazy.field(name)
-        if name == REPEAT or column.n_unique() <= _VALUES:
-            same: dict[Any, Any] = {}
-            fields[name] = [same.setdefault(value, value) for value in column]
-    return fields
+def _few_values(lazy: LazyRun) -> list[str]:
+    """The fields with few values, and the one with the numbers of the repeats."""
+    return [name for name in lazy.fields if name == REPEAT or lazy.field(name).n_unique() <= _VALUES]

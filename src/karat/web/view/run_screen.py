@@ -17,16 +17,21 @@ from karat.run.lazy_run import LazyRun
 from karat.web.messages import Call, Progress
 from karat.web.problems import Refused
 from karat.web.tasks import Answer, task
+from karat.web.view.address import compare_link, run_link
+from karat.web.view.controls import hidden, select
 from karat.web.view.folder import find_files
 from karat.web.view.listed_runs import read_runs
-from karat.web.view.opened import opened
+from karat.web.view.opened import OpenedFile, check_version, opened
 from karat.web.view.queries_section import QueriesSection
-from karat.web.view.query_filter import BASELINE, BY_CHANGE, VERSION, QueryFilter, read_filter
-from karat.web.view.run_facts import RunFacts, facts_of, pair_of
+from karat.web.view.run_address import BASELINE, BY_CHANGE, RunAddress
+from karat.web.view.run_facts import facts_of, pair_of
+from karat.web.view.run_names import saved, short_names
 from karat.web.view.run_sections import PARTS, Shown, placeholder, scores, section
 from karat.web.view.shell import Step, fragment, page
 
 _QUERIES, _CHOOSER = "queries", "chooser"
+_LEFT_OUT = "Remarks that need the gold or the rankings of every query are left out; "
+"""A sentence on the page of a large run."""
 
 
 @task("view_run")
@@ -56,7 +61,7 @@ def run_screen(call: Call, body: bytes, progress: Progress) -> Answer:
 def run_part(call: Call, body: bytes, progress: Progress) -> Answer:
     """A section, as a fragment; nothing if the run has nothing to show in it."""
     shown, asked = _asked(call)
-    _check_version(call, shown.run)
+    check_version(call, shown.run.file, *([] if shown.pair is None else [shown.pair.baseline.file]))
     name = call.arguments["part"]
     if name == _QUERIES:
         return fragment(QueriesSection(shown.run, asked, shown.pair).element())
@@ -71,16 +76,17 @@ def run_part(call: Call, body: bytes, progress: Progress) -> Answer:
 def opened_query(call: Call, body: bytes, progress: Progress) -> Answer:
     """One query of the table, as a fragment, with the ranking of the baseline if there is one."""
     run = facts_of(opened(call, call.arguments["run_id"]))
-    _check_version(call, run)
+    baselines = [opened(call, wanted)] if (wanted := call.arguments.get(BASELINE)) else []
+    check_version(call, run.file, *(own.file for own in baselines))
     row = int(call.arguments["row"])
     if not 0 <= row < len(run.lazy):
         raise Refused(404, "the run has no such row")
     one = run.lazy.take([row])
     causes = {(miss.query_id, miss.item): miss.text for miss in diagnose(one).misses}
-    before = None
-    if wanted := call.arguments.get(BASELINE):
-        before = _same_query(opened(call, wanted).run, run.lazy, row)
-    return fragment(Bodies(one, causes, before).of(0, one.gold(one.ids[0])))
+    before, name = None, ""
+    for baseline in baselines:
+        before, name = _same_query(baseline.run, run.lazy, row), short_names([baseline.file.name, run.file.name])[0]
+    return fragment(Bodies(one, causes, before, name).of(0, one.gold(one.ids[0])))
 
 
 def _same_query(baseline: LazyRun, run: LazyRun, row: int) -> Run | None:
@@ -95,75 +101,69 @@ def _same_query(baseline: LazyRun, run: LazyRun, row: int) -> Run | None:
     return None
 
 
-def _asked(call: Call) -> tuple[Shown, QueryFilter]:
+def _asked(call: Call) -> tuple[Shown, RunAddress]:
     """The run, its baseline, and the state in the address."""
     run = facts_of(opened(call, call.arguments["run_id"]))
-    asked = read_filter(call.arguments, run.lazy.names, run.lazy.fields)
+    asked = RunAddress.read(call.arguments, run.lazy.names, run.lazy.fields)
     if not asked.baseline:
         return Shown(run, None), asked
     return Shown(run, pair_of(run, facts_of(opened(call, asked.baseline)))), asked
 
 
-def _check_version(call: Call, run: RunFacts) -> None:
-    """Refuse a part of another version of the file than the page is of: its script then loads the page again."""
-    if call.arguments.get(VERSION, run.version) != run.version:
-        raise Refused(409, "the run file was replaced; load the page again")
-
-
-def _top(call: Call, shown: Shown, asked: QueryFilter, sections: list[Element]) -> Element:
+def _top(call: Call, shown: Shown, asked: RunAddress, sections: list[Element]) -> Element:
     """The name of the run, its facts, the choice of a baseline, and links to the sections."""
     run, p = shown.run, shown.run.lazy.provenance
     why = f" ({p.judge_reason})" if p.judge_reason else ""
     mean = nan if run.sampled else run.detail.gold_size
     size = f" · {mean:.1f} gold items per query" if mean == mean else ""
+    folder, stem = run.file.name[: -len(run.file.short_name)], run.file.short_name
     links = [h("a", plain(one.inside[0]), href=f"#{one.attributes['id']}") for one in sections]
     return h(
         "div.run-head",
-        h("h1", data(run.file.name)),
+        h("h1", h("bdi", h("span.folder", folder) if folder else None, stem)),
+        h("p.small", *saved(OpenedFile(run.file, run.lazy))),
         h("p", f"{count(run.scored)}{size} · judge: ", data(p.judge), why, f" · convention: {p.convention}"),
         *(h("p.note", data(remark)) for remark in run.scored.remarks()),
+        h("p.note", _LEFT_OUT, h("code", "karat show"), " prints them.") if run.sampled else None,
         *_baseline(call, shown, asked),
         h("nav", *links, aria_label="Sections"),
     )
 
 
-def _baseline(call: Call, shown: Shown, asked: QueryFilter) -> list[Element]:
+def _baseline(call: Call, shown: Shown, asked: RunAddress) -> list[Element]:
     """The baseline with a link that removes it, and the place of the form that chooses one."""
-    path = f"/run/{shown.run.file.id}"
+    path = run_link(shown.run.file.id)
     found = []
     if shown.pair is not None:
         name = shown.pair.baseline.file.name
         off = asked._replace(baseline="", show="", sort="" if asked.column == BY_CHANGE else asked.sort)
-        compare = f"/compare?runs={asked.baseline},{shown.run.file.id}"
-        beside, without = h("a", "side by side", href=compare), h("a", "without baseline", href=off.address(path))
+        compare = compare_link([asked.baseline, shown.run.file.id])
+        beside, without = h("a", "side by side", href=compare), h("a", "without baseline", href=off.href(path))
         found.append(h("p", "Compared with ", h("strong", data(name)), " · ", beside, " · ", without))
     if asked.show == _CHOOSER:
         return [*found, _chooser(call, shown, asked) or h("p.note", "There is no other run of the same gold.")]
-    link = h("a", "Choose a baseline", href=asked._replace(show=_CHOOSER).address(path))
-    address = asked._replace(show="").address(f"{path}/part/{_CHOOSER}")
+    link = h("a", "Choose a baseline", href=asked._replace(show=_CHOOSER).href(path))
+    address = asked._replace(show="").href(f"{path}/part/{_CHOOSER}")
     return [*found, h("p.note", link, id=_CHOOSER, data_part=address)]
 
 
-def _chooser(call: Call, shown: Shown, asked: QueryFilter) -> Element | None:
+def _chooser(call: Call, shown: Shown, asked: RunAddress) -> Element | None:
     """A form with the other runs of the same gold; None if there are none."""
     gold, files = shown.run.lazy.gold_hash, find_files(Path(call.store or "")).files
     listing = read_runs(files)
     same = [run.file for run in listing.runs if run.gold == gold and run.file.id != shown.run.file.id]
     if not same:
         return None
-    none = h("option", "none", value="")
-    options = [
-        h("option", file.name, value=file.id, selected="" if file.id == asked.baseline else None) for file in same
-    ]
+    options = {"": "none"} | {file.id: file.name for file in same}
     kept = asked._replace(baseline="", page=1, show="", sort="" if asked.column == BY_CHANGE else asked.sort).parameters
     unread = plural(listing.unread, "file has", "files have")
     return h(
         "form.chooser",
-        h("label", "Baseline ", h("select", none, *options, name=BASELINE)),
-        *(h("input", type="hidden", name=name, value=value) for name, value in kept.items()),
+        select("Baseline", BASELINE, options, asked.baseline),
+        *hidden(kept),
         h("button", "Compare", type="submit"),
         h("span.note", f"{unread} not been read yet.") if listing.unread else None,
         method="get",
-        action=f"/run/{shown.run.file.id}",
+        action=run_link(shown.run.file.id),
         id=_CHOOSER,
     )

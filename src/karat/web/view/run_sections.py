@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl
 
-from karat._internal.display import plural
 from karat.report.html.curves import curves
 from karat.report.html.markup import Child, Element, h
 from karat.report.html.precision_recall import precision_recall
-from karat.report.html.queries import worst_first
-from karat.report.html.scores import means, slices
+from karat.report.html.scores import baseline_name, means, slices
 from karat.report.html.sections import against, aspects, misses
 from karat.report.html.steps_section import steps
 from karat.report.html.threshold_curve import threshold_curve
 from karat.report.html.token_section import token_curve
 from karat.run import Run
+from karat.web.view.address import link, run_link
+from karat.web.view.controls import late_section
+from karat.web.view.opened import random_sample
 from karat.web.view.query_address import query_href
-from karat.web.view.query_filter import (
+from karat.web.view.run_address import (
     Condition,
-    QueryFilter,
+    RunAddress,
     ScoreRange,
     cause_condition,
     field_condition,
@@ -61,22 +62,27 @@ def _baseline(shown: Shown) -> Element | None:
 
 
 def _slices(shown: Shown) -> Element | None:
-    comparison = None if shown.pair is None else shown.pair.comparison
-    return slices(shown.run.scored, comparison, lambda field, value: choice(field_condition(field, value)))
+    comparison = None if shown.pair is None else shown.pair.sliced
+    found = slices(shown.run.scored, comparison, lambda field, value: choice(field_condition(field, value)))
+    if found is None or shown.pair is None or comparison is not None:
+        return found
+    return _with_note(found, "Without differences: the queries or the gold of the baseline are others.")
 
 
 def _misses(shown: Shown) -> Element | None:
     run = shown.run.detail
-    place = {run.ids[row]: place for place, row in enumerate(worst_first(run))}
+    place = {run.ids[row]: place for place, row in enumerate(run.worst_rows().tolist())}
     return misses(shown.run.diagnosis, place, lambda cause: choice(cause_condition(cause)), shown.to_query)
 
 
-def _with_baseline(make: Callable[[Run, Run | None], Element | None]) -> Callable[[Shown], Element | None]:
+def _with_baseline(make: Callable[[Run, Run | None, str], Element | None]) -> Callable[[Shown], Element | None]:
     """A section that also draws the baseline."""
 
     def drawn(shown: Shown) -> Element | None:
-        before = None if shown.pair is None else shown.pair.comparison.runs[0].with_repeats
-        return make(shown.run.detail, before)
+        if shown.pair is None:
+            return make(shown.run.detail, None, "")
+        comparison = shown.pair.comparison
+        return make(shown.run.detail, comparison.runs[0].with_repeats, baseline_name(comparison))
 
     return drawn
 
@@ -108,7 +114,7 @@ PARTS = {
 """The sections that take time, by their ids, in the order in which they are shown."""
 
 
-def section(name: str, shown: Shown, asked: QueryFilter) -> Element | None:
+def section(name: str, shown: Shown, asked: RunAddress) -> Element | None:
     """A section; None if the run has nothing to show in it."""
     kept = (shown.run if shown.pair is None else shown.pair).sections
     if name not in kept:
@@ -117,12 +123,12 @@ def section(name: str, shown: Shown, asked: QueryFilter) -> Element | None:
     return None if found is None else placed(found, shown, asked)
 
 
-def scores(shown: Shown, asked: QueryFilter) -> Element:
+def scores(shown: Shown, asked: RunAddress) -> Element:
     """The section on the scores, which is exact also for a large run."""
     kept = (shown.run if shown.pair is None else shown.pair).sections
     if "scores" not in kept:
-        comparison = None if shown.pair is None or shown.pair.sampled else shown.pair.comparison
-        kept["scores"] = means(shown.run.scored, comparison, _score_link)
+        exact = None if shown.pair is None else shown.pair.exact
+        kept["scores"] = means(shown.run.scored, exact, _score_link)
     return placed(kept["scores"], shown, asked)
 
 
@@ -131,21 +137,20 @@ def _noted(part: Part, shown: Shown) -> Element | None:
     found = part.make(shown)
     if found is None or not part.sampled or not shown.run.sampled:
         return found
-    sample, every = shown.run.detail, shown.run.lazy
-    text = f"From a random sample of {len(sample.queries):,} of the {plural(every.queries, 'query', 'queries')}."
+    return _with_note(found, f"From {random_sample(len(shown.run.detail.queries), shown.run.lazy.queries)}.")
+
+
+def _with_note(found: Element, text: str) -> Element:
+    """A section with a sentence below its heading."""
     heading, *rest = found.inside
     return Element(found.tag, found.attributes, (heading, h("p.note", text), *rest))
 
 
-def placeholder(name: str, shown: Shown, asked: QueryFilter) -> Element:
-    """The place of a section until it is fetched; without script, a link to the page with it."""
-    path, part = f"/run/{shown.run.file.id}", PARTS[name]
-    whole = asked._replace(show=name)
-    link = h("a", "Show this section", href=whole.address(path, name), aria_describedby=f"{name}-heading")
-    address = asked._replace(show="").address(f"{path}/part/{name}")
-    heading = h("h2", part.heading, id=f"{name}-heading")
-    later = "" if part.slow else None
-    return h("section", heading, h("p.note.waiting", link), id=name, data_part=address, data_later=later)
+def placeholder(name: str, shown: Shown, asked: RunAddress) -> Element:
+    """The place of a section until it is fetched."""
+    path, part = run_link(shown.run.file.id), PARTS[name]
+    address = asked._replace(show="").href(f"{path}/part/{name}")
+    return late_section(name, part.heading, asked._replace(show=name).href(path, name), address, slow=part.slow)
 
 
 def _score_link(name: str, low: float, high: float) -> str:
@@ -154,10 +159,10 @@ def _score_link(name: str, low: float, high: float) -> str:
 
 def choice(condition: Condition) -> str:
     """The address of a link that adds a filter, without the state of the page: `placed` adds it."""
-    return "?" + urlencode([condition])
+    return link("", [condition])
 
 
-def placed(child: Element, shown: Shown, asked: QueryFilter) -> Element:
+def placed(child: Element, shown: Shown, asked: RunAddress) -> Element:
     """A section whose links keep the state of the page.
 
     A link to "?name=value" adds a filter; its script adds it to the state that the table then has.
@@ -169,5 +174,5 @@ def placed(child: Element, shown: Shown, asked: QueryFilter) -> Element:
     if not href.startswith("?"):
         return Element(child.tag, child.attributes, inside)
     [(key, value)] = parse_qsl(href[1:], keep_blank_values=True)
-    to = asked.adding(Condition(key, value)).address(f"/run/{shown.run.file.id}", "queries")
+    to = asked.adding(Condition(key, value)).href(run_link(shown.run.file.id), "queries")
     return Element(child.tag, child.attributes | {"href": to, "data-adds": href[1:]}, inside)

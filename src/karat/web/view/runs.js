@@ -1,10 +1,9 @@
 // The list of runs: it follows the folder, counts the runs that are chosen, and says how long ago each was saved.
 (() => {
-  if (!document.body.classList.contains("screen-runs")) return;
+  "use strict";
+  if (!view.is("runs")) return;
+  const { at, all, say } = view;
   const EVERY = 1000, SHOWN = 6000;
-  const said = document.getElementById("said");
-  const at = (id) => document.getElementById(id);
-  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const many = (count, one, more) => `${count.toLocaleString("en")} ${count === 1 ? one : more}`;
 
   // Times.
@@ -42,8 +41,10 @@
     const golds = new Set(now.map((box) => box.dataset.gold));
     bar.querySelector(".count").textContent =
       now.length ? `${many(now.length, "run", "runs")} chosen` : "Choose two or more runs to compare them.";
-    bar.querySelector(".warning").hidden = golds.size < 2;
-    bar.querySelector(".main").disabled = now.length < 2;
+    const tooMany = bar.querySelector(".most");
+    bar.querySelector(".differ").hidden = golds.size < 2;
+    tooMany.hidden = now.length <= Number(tooMany.dataset.most);
+    bar.querySelector(".main").disabled = now.length < 2 || !tooMany.hidden;
     bar.querySelector(".clear").hidden = !now.length;
     showBaseline(bar, now);
     keepInAddress();
@@ -67,14 +68,14 @@
     for (const link of all('main a[href^="/?"], main a[href="/"]')) {
       link.setAttribute("href", withChosen(link.getAttribute("href")).slice(location.origin.length));
     }
-    const form = document.querySelector("form.filter");
-    if (!form) return;
-    let hidden = form.querySelector('input[name="runs"]');
-    if (!hidden) {
-      hidden = Object.assign(document.createElement("input"), { type: "hidden", name: "runs" });
-      form.prepend(hidden);
+    for (const form of all("form.filter, form.metric")) {
+      let hidden = form.querySelector('input[name="runs"]');
+      if (!hidden) {
+        hidden = Object.assign(document.createElement("input"), { type: "hidden", name: "runs" });
+        form.prepend(hidden);
+      }
+      hidden.value = [...chosen].join(",");
     }
-    hidden.value = [...chosen].join(",");
   }
   document.addEventListener("change", (event) => {
     if (event.target.name === "runs") showChosen();
@@ -89,7 +90,7 @@
     at("compared").querySelector(".count").scrollIntoView({ block: "nearest" });
   });
   document.addEventListener("submit", (event) => {
-    if (event.target.matches("form.filter, form.compared")) {
+    if (event.target.matches("form.filter, form.metric, form.compared")) {
       const empty = all("input, select", event.target).filter((field) => field.name && !field.value);
       for (const field of empty) field.disabled = true;
       setTimeout(() => empty.forEach((field) => { field.disabled = false; }));
@@ -130,13 +131,9 @@
   async function renew() {
     const address = new URL(withChosen(location.href));
     address.searchParams.set("part", "list");
-    const answer = await fetch(address, { headers: { Accept: "text/html" } });
-    if (!answer.ok) return;
-    const text = await answer.text();
+    const text = await view.text(address);
     if (text === shown) return;
-    const template = document.createElement("template");
-    template.innerHTML = text;
-    const list = template.content.querySelector("#list"), filter = template.content.querySelector("#filter");
+    const found = view.elements(text), list = found.getElementById("list"), filter = found.getElementById("filter");
     if (!list || !filter) return;
     shown = text;
     const wasReading = document.querySelector(".reading") !== null, old = rows(), before = place();
@@ -165,13 +162,13 @@
       again.length && `Saved again: ${names(again)}.`,
       gone && !fresh.length && `${many(gone, "file is", "files are")} gone.`,
     ].filter(Boolean).join(" ");
-    if (words) say(words);
+    if (words) sayBriefly(words);
   }
   let quiet = 0;
-  function say(words) {
-    said.textContent = words;
+  function sayBriefly(words) {
+    say(words);
     clearTimeout(quiet);
-    quiet = setTimeout(() => { said.textContent = ""; }, SHOWN);
+    quiet = setTimeout(say, SHOWN, "");
   }
   const follows = () => all(".follows").forEach((one) => { one.hidden = false; });
 
@@ -186,12 +183,12 @@
       if (!answer.ok) return;
       if (lost) {
         lost = false;
-        say("Connected again.");
+        sayBriefly("Connected again.");
       }
       const { state } = await answer.json(), list = at("list");
       if (state !== list.dataset.state || "again" in list.dataset) await renew();
-    } catch {
-      lose("karat view has ended: this list does not change any more.");
+    } catch (error) {
+      if (!error.status) lose("karat view has ended: this list does not change any more.");
     } finally {
       looking = false;
       if (document.querySelector(".reading") && !lost) setTimeout(look, 50);
@@ -200,7 +197,7 @@
   function lose(words) {
     lost = true;
     clearTimeout(quiet);
-    if (said.textContent !== words) said.textContent = words;
+    say(words, true);
   }
 
   showTimes();

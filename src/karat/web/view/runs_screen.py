@@ -12,9 +12,13 @@ from karat.report.html.markup import Child, Element, data, h
 from karat.web.messages import Call, Progress
 from karat.web.problems import Refused
 from karat.web.tasks import Answer, task
-from karat.web.view.asked_list import AskedList, Group, groups, page_of, pages
+from karat.web.view.compare_address import MOST_RUNS
+from karat.web.view.controls import hidden, select
 from karat.web.view.folder import Found, find_files
 from karat.web.view.listed_runs import ListedRun, Listing, read_runs
+from karat.web.view.paging import page_links
+from karat.web.view.run_groups import Group, GroupPart, groups, pages_of, parts_of
+from karat.web.view.runs_address import RunsAddress
 from karat.web.view.runs_table import FORM, group_section, name_of, option_name, when
 from karat.web.view.shell import fragment, page
 
@@ -31,7 +35,7 @@ def runs_screen(call: Call, body: bytes, progress: Progress) -> Answer:
         raise Refused(404, "there is no folder of runs")
     folder = Path(call.store)
     found = find_files(folder)
-    listing, asked = read_runs(found.files), AskedList.of(call.arguments)
+    listing, asked = read_runs(found.files), RunsAddress.read(call.arguments)
     parts = [_filter(listing.runs, asked), _list(folder, found, listing, asked)]
     if call.arguments.get("part") == "list":
         return fragment(*parts)
@@ -39,20 +43,21 @@ def runs_screen(call: Call, body: bytes, progress: Progress) -> Answer:
     return page(f"Runs in {name}", h("h1", "Runs in ", data(name)), *parts, screen="runs")
 
 
-def _filter(runs: Sequence[ListedRun], asked: AskedList) -> Element:
+def _filter(runs: Sequence[ListedRun], asked: RunsAddress) -> Element:
     """The form that filters the list; hidden while there is nothing to filter."""
     known = [run.overview for run in runs if run.overview is not None]
     fields = [
-        h("label", h("span", "Search"), h("input", type="search", name="text", value=asked.text, id="filter-text",
+        h("label.field", h("span", "Search"), h("input", type="search", name="text", value=asked.text, id="filter-text",
           placeholder="name, judge, commit, source")),
         _select("judge", {facts.judge for facts in known}, asked.judge),
         _select("convention", {facts.convention for facts in known}, asked.convention),
         h("button", "Filter", type="submit"),
-        h("a", "Clear", href=asked.link(text="", judge="", convention="")) if asked.filters else None,
+        h("a", "Clear", href=asked.href(text="", judge="", convention="")) if asked.filters else None,
     ]  # fmt: skip
-    kept = {"metric": asked.metric, "sort": asked.sort, "runs": ",".join(asked.runs)}
-    hidden = [h("input", type="hidden", name=name, value=value) for name, value in kept.items() if value]
-    form = h("form.filter", *hidden, *fields, action="/", method="get", role="search", aria_label="Filter the runs")
+    kept = asked._replace(text="", judge="", convention="", page=1).parameters
+    form = h(
+        "form.filter", *hidden(kept), *fields, action="/", method="get", role="search", aria_label="Filter the runs"
+    )
     return h("div", form if runs else None, id="filter")
 
 
@@ -60,32 +65,31 @@ def _select(name: str, values: set[str], chosen: str) -> Element | None:
     """A choice between the values that there are; None if all runs have the same."""
     if len(values) < 2 and not chosen:
         return None
-    options = [
-        h("option", cut_name(value, 60) or "any", value=value, selected="" if value == chosen else None)
-        for value in sorted(values | {chosen, ""})
-    ]
-    return h("label", h("span", name.capitalize()), h("select", *options, name=name, id=f"filter-{name}"))
+    options = {value: cut_name(value, 60) or "any" for value in sorted(values | {chosen, ""})}
+    return select(name.capitalize(), name, options, chosen, id=f"filter-{name}")
 
 
-def _list(folder: Path, found: Found, listing: Listing, asked: AskedList) -> Element:
+def _list(folder: Path, found: Found, listing: Listing, asked: RunsAddress) -> Element:
     """Everything that changes with the folder."""
     matching = [run for run in listing.runs if asked.matches(run)]
     made = groups(matching, asked)
-    asked = asked._replace(page=min(asked.page, pages(made)))
-    sections: list[Child | None] = [group_section(part, asked) for part in page_of(made, asked.page)]
+    pages = pages_of(made, asked)
+    asked = asked._replace(page=pages.shown)
+    parts = parts_of(made, pages)
+    sections: list[Child | None] = [group_section(part, asked) for part in parts]
     without = [run for run in matching if run.overview is None]
     if not found.files:
         sections = [_empty(folder) if found.looked_at or not found.locked else _gone()]
     elif not matching and not listing.unread:
-        clear = h("a", "Show all runs", href=asked.link(text="", judge="", convention=""))
+        clear = h("a", "Show all runs", href=asked.href(text="", judge="", convention=""))
         sections = [h("p.none-found", "No run matches the filter. ", clear)]
     return h(
         "div",
         *_about(found, listing, matching, made),
         *sections,
-        _pages(made, asked),
+        page_links(pages, lambda page: asked.href(page=page)),
         _problems(without),
-        _bar(found, listing, made, asked) if made else None,
+        _bar(found, listing, parts, asked) if made else None,
         id="list",
         data_state=found.state,
         data_again="" if listing.unread or any(run.changing for run in matching) else None,
@@ -149,21 +153,6 @@ def _gone() -> Element:
     )
 
 
-def _pages(made: Sequence[Group], asked: AskedList) -> Element | None:
-    """Links to the other pages; None if there is one page."""
-    last = pages(made)
-    if last == 1:
-        return None
-    before, after = asked.page - 1, asked.page + 1
-    return h(
-        "nav.pages",
-        h("a", "Previous page", href=asked.link(page=before), rel="prev", id="page-before") if before else None,
-        h("span", f"Page {asked.page:,} of {last:,}"),
-        h("a", "Next page", href=asked.link(page=after), rel="next", id="page-after") if after <= last else None,
-        aria_label="Pages",
-    )
-
-
 def _problems(runs: Sequence[ListedRun]) -> Element | None:
     """The files that are no runs, each with the reason; None if there are none."""
     if not runs:
@@ -192,10 +181,10 @@ def _problems(runs: Sequence[ListedRun]) -> Element | None:
     return h("details.unread", summary, table, more, id="problems", open=opened)
 
 
-def _bar(found: Found, listing: Listing, made: Sequence[Group], asked: AskedList) -> Element:
+def _bar(found: Found, listing: Listing, parts: Sequence[GroupPart], asked: RunsAddress) -> Element:
     """The form that takes the chosen runs to the screen on which they are compared; a file that is gone is not."""
     gold = {run.file.id: run.gold for run in listing.runs if run.overview is not None}
-    shown = {run.file.id for part in page_of(made, asked.page) for run in part.shown}
+    shown = {run.file.id for part in parts for run in part.shown}
     chosen = [file for one in asked.runs if (file := found.by_id(one)) is not None]
     elsewhere = [
         h("input", type="hidden", name="runs", value=file.id, data_name=option_name(file), data_gold=gold.get(file.id))
@@ -205,13 +194,14 @@ def _bar(found: Found, listing: Listing, made: Sequence[Group], asked: AskedList
     golds = {gold[file.id] for file in chosen if file.id in gold}
     count = plural(len(chosen), "run", "runs") + " chosen" if chosen else "Choose two or more runs to compare them."
     differ = "They have different gold, so they may have no query in common."
+    too_many = f"At most {MOST_RUNS} runs are compared at once: choose fewer."
     return h(
         "form.compared",
         *elsewhere,
         h("span.count", count),
-        h("span.warning", differ, hidden=None if len(golds) > 1 else ""),
-        h("label.baseline", h("span", "Baseline"), h("select", h("option", "the oldest", value=""), name="baseline",
-          id="compared-baseline"), hidden=""),
+        h("span.warning.differ", differ, hidden=None if len(golds) > 1 else ""),
+        h("span.warning.most", too_many, hidden=None if len(chosen) > MOST_RUNS else "", data_most=MOST_RUNS),
+        h("span.baseline", select("Baseline", "baseline", {"": "the oldest"}, id="compared-baseline"), hidden=""),
         h("button.main", "Compare", type="submit"),
         h("button.clear", "Choose none", type="button", hidden=""),
         id=FORM, action="/compare", method="get", aria_label="Compare runs",

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from math import nan
 
+from karat._internal.commit import short
 from karat._internal.display import cut_name, number, plural
+from karat.metrics.names import sign_of
 from karat.report.html.history import HistoryPoint, history, moment
 from karat.report.html.markup import Child, Element, data, h
-from karat.report.html.scores import between
+from karat.report.html.scores import between, less_is_better
 from karat.run.overview import Overview
 from karat.stats import Interval
-from karat.web.view.asked_list import AskedList, Group, GroupPart
+from karat.web.view.address import run_link
+from karat.web.view.controls import choice, hidden, select
 from karat.web.view.folder import FoundFile
 from karat.web.view.listed_runs import ListedRun
+from karat.web.view.run_groups import Group, GroupPart
+from karat.web.view.runs_address import RunsAddress
 
 FORM = "compared"
 """The id of the form that takes the chosen runs."""
 _METRICS = 5
-_LINKS = 30
-"""Metrics that have a column, and that have a link below the chart."""
-_COMMIT = 7
+_LINKS = 8
+"""Metrics that have a column, and that have a link above the chart; the others are in a list."""
 _FACTS = {
     "name": "run",
     "time": "time",
@@ -36,7 +41,7 @@ _SHARED = ("judge", "convention", "queries")
 """Facts that are told once above the table if all runs of a group have the same."""
 
 
-def group_section(part: GroupPart, asked: AskedList) -> Element:
+def group_section(part: GroupPart, asked: RunsAddress) -> Element:
     """The section of a group on a page of the list."""
     group = part.group
     name = f"gold-{blake2b(group.gold.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
@@ -96,24 +101,35 @@ def when(run: ListedRun) -> Element:
 
 def commit_of(run: ListedRun) -> str:
     """The first letters of a commit, as Git shows them."""
-    return "" if run.overview is None else run.overview.commit[:_COMMIT]
+    return "" if run.overview is None else short(run.overview.commit)
 
 
-def _history(group: Group, asked: AskedList, name: str) -> Element | None:
-    """The chart of the metric that was asked for, or of the first one, and links to the others."""
-    names = group.metrics
+def _history(group: Group, asked: RunsAddress, name: str) -> Element | None:
+    """The chart of the metric that was asked for, or of the first one, and the choice of any other."""
+    names = list(dict.fromkeys([*group.headline, *group.metrics]))
     metric = asked.metric if asked.metric in names else group.headline[0] if group.headline else ""
     points = [_point(run, metric) for run in group.runs]
     if len(points) < 2:
         return None
-    links = [
-        h("li", h("a", data(other), href=f"{asked.link(metric=other)}#{name}", id=f"{name}-{place}",
-                  aria_current="true" if other == metric else None))
-        for place, other in enumerate(names[:_LINKS])
-    ]  # fmt: skip
-    choice = h("ul.metric-links", *links, aria_label="The metric of the chart") if len(links) > 1 else None
+    links = {other: asked.href(name, metric=other) for other in names[:_LINKS]}
+    metrics = choice("Metric", links, metric, ids=name) if len(links) > 1 else None
+    others = _other_metrics(names[_LINKS:], metric, asked, name) if len(names) > _LINKS else None
     few = h("p.note", "Fewer than two of these runs have ", data(metric or "a metric"), ".")
-    return h("div.past", choice, history(metric, points, f"history-{name}") or few)
+    return h("div.past", metrics, others, history(metric, points, f"history-{name}") or few)
+
+
+def _other_metrics(names: Sequence[str], metric: str, asked: RunsAddress, name: str) -> Element:
+    """A form with the metrics that have no link; the filters and the order stay as they are."""
+    label = f"{len(names)} other metrics" if len(names) > 1 else "Other metric"
+    options = {"": "choose one"} | {other: cut_name(other, _OPTION) for other in names}
+    return h(
+        "form.metric",
+        *hidden(asked._replace(metric="", page=1).parameters),
+        select(label, "metric", options, metric, id=f"{name}-metric"),
+        h("button", "Show", type="submit", id=f"{name}-show"),
+        action=f"/#{name}",
+        method="get",
+    )
 
 
 def _point(run: ListedRun, metric: str) -> HistoryPoint:
@@ -121,11 +137,11 @@ def _point(run: ListedRun, metric: str) -> HistoryPoint:
     unknown = Interval(nan, nan)
     value = nan if facts is None else facts.mean.get(metric, nan)
     ends = unknown if facts is None else facts.interval.get(metric, unknown)
-    href = f"/run/{run.file.id}"
+    href = run_link(run.file.id)
     return HistoryPoint(run.file.name, run.file.short_name, run.time, value, *ends, commit_of(run), href)
 
 
-def _table(part: GroupPart, asked: AskedList, name: str) -> Element:
+def _table(part: GroupPart, asked: RunsAddress, name: str) -> Element:
     """The table; on narrow screens each row is a card, so every cell has the name of its column."""
     group = part.group
     metrics = group.headline[:_METRICS]
@@ -141,7 +157,7 @@ def _table(part: GroupPart, asked: AskedList, name: str) -> Element:
     return h(
         "div.wide",
         h(
-            "table.runs.single" if len(group.runs) == 1 else "table.runs",
+            f"table.runs.{_beside(metrics)}{'.single' if len(group.runs) == 1 else ''}",
             h("caption.unseen" if len(part.shown) == len(group.runs) else "caption", caption),
             h("thead", h("tr", h("th.pick", h("span.unseen", "Compare"), scope="col"), *heads)),
             h("tbody", *(_row(run, columns, metrics, asked) for run in part.shown)),
@@ -153,19 +169,26 @@ def _table(part: GroupPart, asked: AskedList, name: str) -> Element:
     )
 
 
-def _head(column: str, words: str, asked: AskedList, name: str, *, number: bool = False) -> Element:
+def _beside(metrics: Sequence[str]) -> str:
+    """The class of a table by the number of scores for whose names a narrow card has room in a line."""
+    longest = max(map(len, metrics), default=0)
+    return "three" if longest <= 12 else "two" if longest <= 20 else "one"
+
+
+def _head(column: str, words: str, asked: RunsAddress, name: str, *, number: bool = False) -> Element:
     """A heading with a link that sorts by its column; a second click turns the order around."""
     right = number or column == "queries"
     first_down = right or column == "time"
     now = asked.sort if asked.sort.removeprefix("-") == column else ""
     to = (column if now.startswith("-") else f"-{column}") if now else (f"-{column}" if first_down else column)
     order = None if not now else "descending" if now.startswith("-") else "ascending"
-    link = h("a", data(words), href=f"{asked.link(sort=to)}#{name}", id=f"{name}-by-{column}")
+    link = h("a", data(words), href=asked.href(name, sort=to), id=f"{name}-by-{column}")
     kind = ".score" if number else ".time" if column == "time" else ""
-    return h(f"th{'.n' if right else ''}{kind}", link, scope="col", aria_sort=order)
+    less = less_is_better(column) if number else None
+    return h(f"th{'.n' if right else ''}{kind}", link, less, scope="col", aria_sort=order)
 
 
-def _row(run: ListedRun, columns: dict[str, str], metrics: list[str], asked: AskedList) -> Element:
+def _row(run: ListedRun, columns: dict[str, str], metrics: list[str], asked: RunsAddress) -> Element:
     facts, file = run.overview, run.file
     assert facts is not None
     box = h(
@@ -207,7 +230,7 @@ def name_of(run: ListedRun) -> Element:
     """The name with a link to the run; the folders before it are smaller."""
     folder, _, short = run.file.name.rpartition("/")
     above = data(cut_name(f"{folder}/", _NAME), "bdi.folder") if folder else None
-    link = h("a", above, data(cut_name(short, _NAME)), href=f"/run/{run.file.id}", id=f"open-{run.file.id}")
+    link = h("a", above, data(cut_name(short, _NAME)), href=run_link(run.file.id), id=f"open-{run.file.id}")
     return h("span.name", link, h("span.note", " is being replaced") if run.changing else None)
 
 
@@ -221,6 +244,7 @@ def _score(run: ListedRun, metric: str) -> Element:
     assert facts is not None
     if metric not in facts.mean:
         return h("td.n.score", "–", data_name=metric)
+    named = f"{metric} (less is better)" if sign_of(metric) < 0 else metric
     ends = facts.interval.get(metric)
     sure = None if ends is None or ends.low != ends.low else h("span.sure", between(*ends))
-    return h("td.n.score", h("span.value", number(facts.mean[metric])), " ", sure, data_name=metric)
+    return h("td.n.score", h("span.value", number(facts.mean[metric])), " ", sure, data_name=named)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hmac import compare_digest
+from secrets import token_urlsafe
 from urllib.parse import parse_qsl, quote, urlencode
 
 from karat.web.messages import Reply
@@ -14,27 +15,39 @@ _OPEN = "/assets/"
 
 
 class Session:
-    """The token of a server, and the cookie that stands for it. Its name has the port: cookies do not know ports."""
+    """The token of a server, and the cookie that stands for it. Its name has the port: cookies do not know ports.
 
-    def __init__(self, token: str, port: int, command: str = "karat view") -> None:
-        self._token, self._cookie, self._command = token, f"karat-{port}", command
+    The browser is started with a token of its own, which works once: other people can see with which address a program
+    was started.
+    """
+
+    def __init__(self, token: str, port: int, once: str = "", command: str = "karat view") -> None:
+        self._token, self._once, self._command = token, once, command
+        self._name, self._cookie = f"karat-{port}", token_urlsafe(24)
 
     def check(self, path: str, query: str, headers: dict[str, str]) -> Reply | None:
         """None for the browser that was opened; a redirect that sets its cookie the first time; else refuse."""
         given = parse_qsl(query, keep_blank_values=True)
         tokens = [value for name, value in given if name == _PARAMETER]
-        if any(self._is_token(value) for value in tokens):
+        if any(map(self._is_token, tokens)):
             rest = urlencode([pair for pair in given if pair[0] != _PARAMETER])
             place = quote("/" + path.lstrip("/")) + (f"?{rest}" if rest else "")
-            cookie = f"{self._cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
+            cookie = f"{self._name}={self._cookie}; Path=/; HttpOnly; SameSite=Strict"
             return Reply(303, "text/plain", {"Location": place, "Set-Cookie": cookie})
-        if path.startswith(_OPEN) or self._is_token(_cookie(headers.get("cookie", ""), self._cookie)):
+        if path.startswith(_OPEN) or _same(_cookie(headers.get("cookie", ""), self._name), self._cookie):
             return None
         problem = "the token is wrong" if tokens else f"this browser was not opened by {self._command}"
         raise Refused(403, f"{problem}: use the address that {self._command} printed when it started")
 
     def _is_token(self, given: str) -> bool:
-        return compare_digest(given.encode("utf-8", "replace"), self._token.encode())
+        if self._once and _same(given, self._once):
+            self._once = ""
+            return True
+        return _same(given, self._token)
+
+
+def _same(given: str, secret: str) -> bool:
+    return compare_digest(given.encode("utf-8", "replace"), secret.encode())
 
 
 def _cookie(header: str, name: str) -> str:

@@ -1,35 +1,37 @@
-"""The choice of queries in an address of the Run screen: filters, search, sort and page, read and written."""
+"""The address of the Run screen: the filters of its queries, the search, their order and page, and the baseline."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from math import inf
+from math import isfinite
 from typing import NamedTuple
-from urllib.parse import urlencode
 
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats
+from karat._internal.display import cut_name
 from karat.analysis.diagnose.miss import CAUSES
 from karat.errors import shorten
+from karat.report.html.histogram import ABOVE, inside
 from karat.web.problems import Refused
+from karat.web.view.address import count_of, link, without_empty
+from karat.web.view.opened import VERSION
 
 FIELD, METRIC = "field.", "metric."
 """Beginnings of parameters: of a field of the samples, and of a metric that is named like a parameter."""
 CAUSE, SEARCH, SORT, PAGE, SIZE, BASELINE, SHOW = "cause", "q", "sort", "page", "size", "baseline", "show"
-VERSION = "version"
-"""The version of the file that a page is of, sent by its script."""
 _OWN = frozenset((CAUSE, SEARCH, SORT, PAGE, SIZE, BASELINE, SHOW, VERSION, "run_id", "part", "row", "token"))
 SIZES = (50, 100)
 """Queries on a page."""
 BY_ID, BY_FOUND, BY_CHANGE = "id", "found", "change"
 UNDEFINED = "undefined"
-_NUMBER = re.compile(r"\d{1,9}(\.\d{1,20})?")
-_PLACES, _SLACK = 6, 1e-9
+_NUMBER = re.compile(r"-?\d{1,309}(\.\d{1,20})?")
+_RANGE = re.compile(rf"{_NUMBER.pattern}(\.\.{_NUMBER.pattern})?|{UNDEFINED}")
+_PLACES = 6
 """Decimal places in which scores are the same, as in the histograms."""
 _LONGEST = 1_000
-_MOST_DIGITS = 9
+_NAME = 80
 
 
 class ScoreRange(NamedTuple):
@@ -45,29 +47,15 @@ class ScoreRange(NamedTuple):
         if text == UNDEFINED:
             return cls(np.nan, np.nan)
         ends = text.split("..")
-        if not (len(ends) <= 2 and all(map(_NUMBER.fullmatch, ends)) and all(float(end) <= 1 for end in ends)):
+        if not (len(ends) <= 2 and all(map(_NUMBER.fullmatch, ends)) and all(isfinite(float(end)) for end in ends)):
             hint = f"{name}=0.4..0.5, or {name}=1"
-            raise Refused(400, f"this is not a range of {name} from 0 to 1", got=shorten(text), hint=hint)
+            raise Refused(400, f"this is not a range of {name}", got=shorten(text), hint=hint)
         low, high = sorted(round(float(end), _PLACES) for end in (ends[0], ends[-1]))
         return cls(low, high)
 
     def flags(self, scores: Floats) -> Bools:
-        """Flags of the scores in the range, by the rule of `histogram.bars`.
-
-        Scores are compared after rounding; from 0 to 1, the bars of 0 and 1 are not part of the ranges next to them.
-        """
-        flags: Bools
-        if self.low != self.low:
-            flags = np.isnan(scores)
-            return flags
-        own = np.round(np.clip(scores, 0, 1), _PLACES)
-        if self.low == self.high:
-            flags = own == self.low
-            return flags
-        tenfold = own * 10 + _SLACK
-        below = inf if self.high == 1 else round(self.high * 10, _PLACES)
-        flags = (own > 0) & (own < 1) & (tenfold >= round(self.low * 10, _PLACES)) & (tenfold < below)
-        return flags
+        """Flags of the scores in the range, by the rule of the bars."""
+        return np.isnan(scores) if self.low != self.low else inside(scores, *self)
 
     def __str__(self) -> str:
         """The text that `read` reads."""
@@ -82,9 +70,13 @@ class ScoreRange(NamedTuple):
         if self.low != self.low:
             return UNDEFINED
         if self.low == self.high:
-            return f"{self.low:.3g}"
-        low = f"from {self.low:.3g}" if self.low else "above 0"
-        return f"{low}, below {self.high:.3g}"
+            return _short(self.low)
+        low = "above 0" if self.low == ABOVE else f"from {_short(self.low)}"
+        return f"{low}, below {_short(self.high)}"
+
+
+def _short(score: float) -> str:
+    return f"{score:.3g}" if 0 <= score <= 1 else f"{score:g}"
 
 
 class Condition(NamedTuple):
@@ -126,7 +118,7 @@ def cause_condition(cause: str) -> Condition:
     return Condition(CAUSE, cause)
 
 
-class QueryFilter(NamedTuple):
+class RunAddress(NamedTuple):
     """All that an address says about the queries to show."""
 
     conditions: tuple[Condition, ...] = ()
@@ -139,6 +131,32 @@ class QueryFilter(NamedTuple):
     """The id of the run to compare with."""
     show: str = ""
     """The section that is shown at once, for readers without script."""
+    unknown: tuple[str, ...] = ()
+    """Fields and metrics of filters that the run does not have."""
+
+    @classmethod
+    def read(cls, arguments: Mapping[str, str], names: Sequence[str], fields: Sequence[str]) -> RunAddress:
+        """The address that was asked for, of a run with these metrics and fields."""
+        conditions, unknown = [], []
+        for key, value in arguments.items():
+            if (key in _OWN and key != CAUSE) or (value == "" and not key.startswith(FIELD)):
+                continue
+            condition = Condition(key, value)
+            missing = _unknown(condition, names, fields)
+            if missing is None:
+                conditions.append(condition)
+            elif missing:
+                unknown.append(missing)
+        return cls(
+            tuple(conditions),
+            " ".join(arguments.get(SEARCH, "")[:_LONGEST].split()),
+            _sort(arguments.get(SORT, ""), names, changes=bool(arguments.get(BASELINE))),
+            count_of(arguments, PAGE),
+            min(SIZES, key=lambda size: abs(size - count_of(arguments, SIZE, SIZES[0]))),
+            arguments.get(BASELINE, ""),
+            arguments.get(SHOW, ""),
+            tuple(unknown),
+        )
 
     @property
     def column(self) -> str:
@@ -160,59 +178,43 @@ class QueryFilter(NamedTuple):
         """The parameters of the address; what is as usual has none."""
         given = {SEARCH: self.search, SORT: self.sort, BASELINE: self.baseline, SHOW: self.show}
         given |= {PAGE: str(self.page) if self.page > 1 else "", SIZE: str(self.size) if self.size != SIZES[0] else ""}
-        return dict(self.conditions) | {name: value for name, value in given.items() if value}
+        return dict(self.conditions) | without_empty(given)
 
-    def address(self, path: str, place: str = "") -> str:
-        """An address with this state; `place` is the id of a section."""
-        words = urlencode(self.parameters, safe="@/")
-        return f"{path}{'?' if words else ''}{words}{'#' if place else ''}{place}"
+    def href(self, path: str, section: str = "") -> str:
+        """The address of a path with this state, at a section of the page."""
+        return link(path, self.parameters, section)
 
-    def adding(self, condition: Condition) -> QueryFilter:
+    def adding(self, condition: Condition) -> RunAddress:
         """The same with one more filter, which replaces one of the same kind; from the first page."""
         others = (one for one in self.conditions if one.key != condition.key)
         return self._replace(conditions=(*others, condition), page=1, show="")
 
-    def removing(self, condition: Condition) -> QueryFilter:
+    def removing(self, condition: Condition) -> RunAddress:
         """The same without a filter."""
         return self._replace(conditions=tuple(one for one in self.conditions if one != condition), page=1, show="")
 
-    def cleared(self) -> QueryFilter:
+    def cleared(self) -> RunAddress:
         """All queries, in the same order."""
         return self._replace(conditions=(), search="", page=1, show="")
 
 
-def read_filter(arguments: Mapping[str, str], names: Sequence[str], fields: Sequence[str]) -> QueryFilter:
-    """The state in an address, for a run with these metrics and fields; refuse what the run does not have."""
-    conditions = []
-    for key, value in arguments.items():
-        if (key in _OWN and key != CAUSE) or (value == "" and not key.startswith(FIELD)):
-            continue
-        condition = Condition(key, value)
-        _check(condition, names, fields)
-        conditions.append(condition)
-    return QueryFilter(
-        tuple(conditions),
-        " ".join(arguments.get(SEARCH, "")[:_LONGEST].split()),
-        _sort(arguments.get(SORT, ""), names, changes=bool(arguments.get(BASELINE))),
-        _number(arguments, PAGE, 1),
-        min(SIZES, key=lambda size: abs(size - _number(arguments, SIZE, SIZES[0]))),
-        arguments.get(BASELINE, ""),
-        arguments.get(SHOW, ""),
-    )
+def _unknown(condition: Condition, names: Sequence[str], fields: Sequence[str]) -> str | None:
+    """The field or the metric of a filter that the run does not have, for people.
 
-
-def _check(condition: Condition, names: Sequence[str], fields: Sequence[str]) -> None:
-    """Refuse a filter that is about nothing in the run."""
+    Empty if the parameter was not meant as a filter, as those that other programs add to a link. None if the filter
+    is about something in the run; then refuse a value that cannot be.
+    """
     if condition.field is not None:
-        if condition.field not in fields:
-            raise Refused(400, f'this run has no field "{shorten(condition.field)}"', hint=", ".join(fields) or None)
-    elif condition.metric is None:
+        return None if condition.field in fields else f"field “{cut_name(condition.field, _NAME)}”"
+    if condition.metric is None:
         if condition.value not in CAUSES:
             raise Refused(400, "there is no such cause", got=shorten(condition.value), hint=", ".join(CAUSES))
-    elif condition.metric not in names:
-        raise Refused(400, f'this run has no metric "{shorten(condition.metric)}"', hint=", ".join(names))
-    else:
+        return None
+    if condition.metric in names:
         ScoreRange.read(condition.value, condition.metric)
+        return None
+    meant = "@" in condition.key or condition.key.startswith(METRIC) or _RANGE.fullmatch(condition.value)
+    return f"metric “{cut_name(condition.metric, _NAME)}”" if meant else ""
 
 
 def _sort(text: str, names: Sequence[str], *, changes: bool) -> str:
@@ -224,11 +226,3 @@ def _sort(text: str, names: Sequence[str], *, changes: bool) -> str:
     if column and column not in known:
         raise Refused(400, "there is no such column to sort by", got=shorten(column), hint=", ".join(known))
     return text if column else ""
-
-
-def _number(arguments: Mapping[str, str], name: str, usual: int) -> int:
-    """A number from 1 in an address."""
-    text = arguments.get(name, "") or str(usual)
-    if not (text.isascii() and text.isdigit()):
-        raise Refused(400, f'"{name}" is a number from 1', got=shorten(text), hint=f"{name}={usual}")
-    return max(int(text[-_MOST_DIGITS:] if len(text) <= _MOST_DIGITS else "9" * _MOST_DIGITS), 1)
