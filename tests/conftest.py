@@ -24,9 +24,7 @@ SECONDS = {
     "test_pytest_plugin.py": 20, "test_jobs.py": 20, "test_laws.py": 20, "test_twins.py": 15, "test_merge.py": 15,
     "test_accessibility.py": 25, "test_run_screen.py": 15, "test_runs_screen.py": 15, "test_query_screen.py": 12,
     "test_screens_open.py": 10, "test_keyboard.py": 10, "test_hostile_texts.py": 10, "test_large_run.py": 10,
-    "test_view_security.py": 10,
-    "test_accessibility.py": 25, "test_keyboard.py": 10, "test_hostile_texts.py": 10, "test_large_run.py": 10,
-    "test_label_page.py": 30, "test_label_api.py": 20, "test_label_files.py": 15,
+    "test_view_security.py": 10, "test_label_page.py": 30, "test_label_api.py": 20, "test_label_files.py": 15,
 }  # fmt: skip
 """The longest files. A process runs a whole file: one that began last would run alone in the end."""
 

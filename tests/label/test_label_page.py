@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 import karat
 from support.labelled import labelled, samples
 
@@ -290,17 +288,17 @@ def test_an_undo_in_a_page_that_is_behind(page, pool, tmp_path):
         assert server.labels[-1]["answer"] == "undo"
 
 
-@pytest.mark.parametrize("size", [(390, 844), (1400, 700)])
-def test_the_bar_below_covers_no_button_of_the_item(page, pool, tmp_path, size):
+def test_the_bar_below_covers_no_button_of_the_item(page, pool, tmp_path):
     with labelled(tmp_path / "pool.parquet", tmp_path / "gold.jsonl", "--by", "Ada") as server:
-        page.open(server, width=size[0], height=size[1])
-        for _ in pool.queries[0].items:
-            places = page.browser.run(
-                "(() => { const row = [...document.querySelectorAll('.item.current .more button')];"
-                "return [new Set(row.map(b => b.offsetTop)).size, row[0].getBoundingClientRect().bottom,"
-                "document.querySelector('.steps').getBoundingClientRect().top]; })()"
-            )
-            assert places[0] == 1
-            assert places[1] < places[2]
-            page.browser.press("j")
-            page.browser.settle()
+        for width, height in ((390, 844), (1400, 700)):
+            page.open(server, width=width, height=height)
+            for _ in pool.queries[0].items:
+                rows, bottom, bar = page.browser.run(
+                    "(() => { const row = [...document.querySelectorAll('.item.current .more button')];"
+                    "return [new Set(row.map(b => b.offsetTop)).size, row[0].getBoundingClientRect().bottom,"
+                    "document.querySelector('.steps').getBoundingClientRect().top]; })()"
+                )
+                assert rows == 1
+                assert bottom < bar
+                page.browser.press("j")
+                page.browser.settle()
