@@ -122,7 +122,7 @@ def test_it_is_a_field_to_slice_by(marks, tmp_path):
     assert list(karat.compare(run, run).by("answerable")) == ["false", "true"]
     run.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert "By answerable" in page
+    assert "by answerable, worst first" in page
     assert "(none)" not in page
 
 

@@ -44,7 +44,7 @@ def test_the_page_counts_queries(run, tmp_path):
     shown = page(run, tmp_path)
     part = run.by("topic")["y"]
     low, high = part.interval()["recall@2"]
-    assert f"|y|10|{part.mean['recall@2']:.3f}|{low:.2f} – {high:.2f}|" in shown
+    assert f"|y|10, 9 scored|{part.mean['recall@2']:.3f}|{low:.2f} – {high:.2f}|" in shown
     assert "31 gold items of 19 queries (each repeat counts) are not in the top 2." in shown
 
 
