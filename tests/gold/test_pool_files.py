@@ -101,7 +101,7 @@ def written(pool, path, columns, **about):
         ({"gold": pl.lit('{"gold": [{"id": "a"}], "answerable": null}')}, {}, "missing required field `grade`"),
         ({"gold": pl.lit('{"gold": [{"text": 7, "grade": 1}], "answerable": null}')}, {}, "Expected `str`, got `int`"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
 def test_files_of_other_programs_are_checked(pool, tmp_path, columns, about, problem):
     path = tmp_path / "pool.parquet"
