@@ -70,6 +70,7 @@ def results(tmp_path_factory):
         "calibration": karat.calibrate(run, labels),
         "fusion": karat.fuse(before, run, names=("a-rather-long-name", "another-long-name")),
         "sweep": karat.fuse(before, run, sweep=True),
+        "pool": karat.pool([example.help_centre(), example.help_centre("first-words")]),
         "rosetta": karat.rosetta(example.help_centre(), judge="contains"),
         "stages": karat.stages({"a-rather-long-name": before, "another-long-name": run}),
         "steps": karat.evaluate(screen.two_hops("bm25"), "recall@5 full_rank steps_to_all"),

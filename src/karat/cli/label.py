@@ -73,9 +73,7 @@ def label(options: Namespace) -> None:
 
     path = labels_path(options.output)
     if options.output.exists() and not path.exists():
-        hint = (
-            f"-o {new_name(options.output)}; to keep what is judged: karat pool RUN --gold {quote(str(options.output))}"
-        )
+        hint = f"-o {new_name(options.output)}, or karat pool RUN --gold {quote(str(options.output))}"
         raise BadArgument(f"{options.output} was not made by karat label: it is not replaced", hint=hint)
     options.by = checked_person(options.by) if options.by else ""
     if options.by.casefold() == SETTLED:

@@ -149,8 +149,8 @@ def _write_opinions(path: Path, opinions: dict[tuple[str, str], float]) -> None:
     from karat.web.label.label_design import Opinion
 
     lines = [msgspec.json.encode(Opinion(*key, model)) + b"\n" for key, model in opinions.items()]
-    with atomic_path(path) as temporary:
-        Path(temporary).write_bytes(b"".join(lines))
+    with atomic_path(path) as place, place.open("wb") as file:
+        file.writelines(lines)
 
 
 def finish(wanted: Wanted) -> Written:
