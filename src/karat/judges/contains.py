@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import filterfalse, islice, pairwise
+from itertools import filterfalse, islice
 from json import dumps
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
+import numpy as np
+
+from karat._internal.arrays import Ints
 from karat._internal.display import percent
 from karat._internal.grammar import write_call
 from karat._internal.grams import sharing
-from karat._internal.progress import track
+from karat._internal.progress import Progress
+from karat._kernel import kernel
 from karat.conventions import Convention
 from karat.errors import BadArgument, unknown
 from karat.hits import Hits
-from karat.judges.matches import Matches, texts_of
+from karat.judges.matches import Matches, Texts, texts_of
 from karat.judges.protocol import Judge, check_names, judge
 from karat.judges.text import fold_names, folder
 from karat.samples import Samples
@@ -86,10 +90,24 @@ class SubstringFilter:
         return [rank for rank, substring in enumerate(substrings, 1) if substring is None or substring in known]
 
 
+class Filters(NamedTuple):
+    """The filters of all queries; short substrings are compared only if no text is folded."""
+
+    characters: CharacterFilter
+    substrings: SubstringFilter | None
+
+
 Direction = Literal["either", "chunk_in_gold", "gold_in_chunk"]
 _STRIP = ("date", "speaker", "json")
 _END = 64
 _FEW_PAIRS = 20_000
+_BLOCK = 256
+"""The number of queries between two steps of the progress bar."""
+_IN_CHUNK, _IN_GOLD, _BOTH_BLANK = 1, 2, 4
+"""The ways in which a gold text and a chunk match, as the kernel numbers them."""
+_WAYS = {"either": _IN_CHUNK | _IN_GOLD, "gold_in_chunk": _IN_CHUNK, "chunk_in_gold": _IN_GOLD}
+_Match = tuple[int, int, int, str]
+"""Query, rank, gold number and reason of a match."""
 
 
 @judge("contains")
@@ -117,50 +135,86 @@ class Contains(Judge):
         """Search each gold text in the chunks of its query, or each chunk in the gold."""
         texts = texts_of(samples, self.name, convention)
         fold = folder(self.fold)
-        # White space alone is folded late, for the pairs that the filters leave; other folds come first.
-        late = self.fold == ("space",)
-        early = bool(self.fold) and not late
-        characters = CharacterFilter(texts.chunks)
-        substrings = None if self.fold else SubstringFilter(texts.chunks)  # compares texts that are not folded
+        filters = cache(lambda: self._filters(texts.chunks))
+        start = np.array(texts.start)
         matches = Matches.of_texts(samples, texts, fold)
-        rows = zip(texts.chunks, pairwise(texts.start), strict=True)
-        for query, (chunks, (begin, end)) in enumerate(track(rows, len(samples), self.name)):
-            compared = list(map(fold, chunks)) if early else chunks
-            forms = cache(lambda rank, chunks=chunks: self._forms(chunks[rank - 1], fold if early else None))
-            first = [] if substrings is None else [self._first_substring(chunk, substrings) for chunk in chunks]
-            likely_pairs = self._likely_pairs(texts.gold[begin:end], compared, forms, fold)
-            for gold in range(begin, end):
-                text = fold(texts.gold[gold]) if early else texts.gold[gold]
-                if not text or text.isspace():  # is in every text, so only a blank chunk satisfies it
-                    found = [(rank, "both are blank") for rank, chunk in enumerate(compared, 1) if not chunk.strip()]
-                else:
-                    if likely_pairs is not None:
-                        holders = likely = sorted(likely_pairs[gold - begin])
-                    else:
-                        holders = self._holders(text, compared, characters)
-                        likely = (
-                            self._candidates(text, compared, characters)
-                            if substrings is None
-                            else substrings.candidates(text, first)
-                        )
-                    found = self._search(text, compared, holders, likely, forms, fold if late else None)
-                for rank, why in found:
-                    matches.add(query, rank, gold, why)
+        with Progress(len(samples), self.name) as bar:
+            for first in range(0, len(samples), _BLOCK):
+                last = min(first + _BLOCK, len(samples))
+                found = self._find_compiled(texts, start, first, last, fold)
+                for match in self._find(texts, first, last, filters(), fold) if found is None else found:
+                    matches.add(*match)
+                bar.step(last - first)
         return matches.hits()
 
-    def _likely_pairs(
-        self, gold: Sequence[str], chunks: Sequence[str], forms: Callable[[int], list[str]], fold: Fold
-    ) -> list[set[int]] | None:
-        """For each gold text the ranks of the chunks of which one folded text contains the other.
-
-        None if the pairs are few: it is faster to compare them all.
-        """
-        if len(gold) * len(chunks) <= _FEW_PAIRS:
+    def _find_compiled(self, texts: Texts, start: Ints, first: int, last: int, fold: Fold) -> list[_Match] | None:
+        """The matches in some queries by the kernel, which folds white space; None if there is none, or it cannot."""
+        if (native := kernel()) is None or self.strip or self.fold != ("space",):
             return None
-        wholes = list(map(fold, gold))
-        inside = [list(map(fold, forms(rank + 1))) for rank in range(len(chunks))]
-        found = sharing(wholes, [[text] for text in wholes], list(map(fold, chunks)), inside)
-        return [{place + 1 for place in own} for own in found]
+        ways = _WAYS[self.direction] | _BOTH_BLANK
+        found = native.find_texts(texts.gold, start, texts.chunks, first, last, ways)
+        if found is None:
+            return None
+        rows = np.frombuffer(found, np.int64).reshape(-1, 4).tolist()
+        return [
+            (query, rank, gold, _why(way, texts.gold[gold], texts.chunks[query][rank - 1], fold))
+            for query, gold, rank, way in rows
+        ]
+
+    def _filters(self, chunks: Sequence[Sequence[str]]) -> Filters:
+        # Short substrings are compared in texts that are not folded.
+        return Filters(CharacterFilter(chunks), None if self.fold else SubstringFilter(chunks))
+
+    def _find(self, texts: Texts, first: int, last: int, filters: Filters, fold: Fold) -> Iterator[_Match]:
+        """The same without the kernel, for all folds, and for chunks whose heads are stripped."""
+        # White space alone is folded late, for the pairs that the filters leave; other folds come first.
+        early = bool(self.fold) and self.fold != ("space",)
+        late = fold if self.fold and not early else None
+        for query in range(first, last):
+            begin, chunks = texts.start[query], texts.chunks[query]
+            gold = texts.gold[begin : texts.start[query + 1]]
+            if early:
+                gold, compared = list(map(fold, gold)), list(map(fold, chunks))
+            else:
+                compared = chunks
+            forms = cache(lambda rank, chunks=chunks: self._forms(chunks[rank - 1], fold if early else None))
+            likely = self._likely(gold, compared, chunks, forms, filters, fold)
+            for number, text in enumerate(gold):
+                if not text or text.isspace():  # is in every text, so only a blank chunk satisfies it
+                    blank = [rank for rank, chunk in enumerate(compared, 1) if not chunk.strip()]
+                    found = [(rank, _why(_BOTH_BLANK, text, "", late)) for rank in blank]
+                else:
+                    found = self._search(text, compared, *likely(number), forms, late)
+                for rank, why in found:
+                    yield query, rank, begin + number, why
+
+    def _likely(
+        self,
+        gold: list[str],
+        compared: list[str],
+        chunks: list[str],
+        forms: Callable[[int], list[str]],
+        filters: Filters,
+        fold: Fold,
+    ) -> Callable[[int], tuple[Iterable[int], Iterable[int]]]:
+        """A function that returns, for a gold text, the ranks of the chunks that may contain it or occur in it."""
+        if len(gold) * len(compared) > _FEW_PAIRS:  # then it is faster to find the pairs by an index than one by one
+            wholes = list(map(fold, gold))
+            inside = [list(map(fold, forms(rank + 1))) for rank in range(len(compared))]
+            found = sharing(wholes, [[text] for text in wholes], list(map(fold, compared)), inside)
+            ranks = [sorted(place + 1 for place in own) for own in found]
+            return lambda number: (ranks[number], ranks[number])
+        characters, substrings = filters
+        if substrings is None:
+            return lambda number: (
+                self._holders(gold[number], compared, characters),
+                self._candidates(gold[number], compared, characters),
+            )
+        firsts = [self._first_substring(chunk, substrings) for chunk in chunks]
+        return lambda number: (
+            self._holders(gold[number], compared, characters),
+            substrings.candidates(gold[number], firsts),
+        )
 
     def _holders(self, gold: str, chunks: Sequence[str], characters: CharacterFilter) -> list[int]:
         """The ranks of the chunks that may contain the gold."""
@@ -204,13 +258,23 @@ class Contains(Judge):
         if self.direction != "chunk_in_gold":
             for rank in holders:
                 if _occurs(gold, chunks[rank - 1], fold):
-                    found[rank] = "exact" if _equal(gold, chunks[rank - 1], fold) else "contains 100 %"
+                    found[rank] = _why(_IN_CHUNK, gold, chunks[rank - 1], fold)
         if self.direction != "gold_in_chunk":
             for rank in likely:
                 if rank not in found and (text := _form_in_gold(forms(rank), gold, fold)):
-                    share = percent(min(len(text.strip()) / len(gold.strip()), 1.0))
-                    found[rank] = "exact" if _equal(gold, text, fold) else f"is in the gold, {share} of it"
+                    found[rank] = _why(_IN_GOLD, gold, text, fold)
         return sorted(found.items())
+
+
+def _why(way: int, gold: str, chunk: str, fold: Fold | None) -> str:
+    """The reason of a match, given the chunk or the form of it that occurs in the gold."""
+    if way == _BOTH_BLANK:
+        return "both are blank"
+    if _equal(gold, chunk, fold):
+        return "exact"
+    if way == _IN_CHUNK:
+        return "contains 100 %"
+    return f"is in the gold, {percent(min(len(chunk.strip()) / len(gold.strip()), 1.0))} of it"
 
 
 def _form_in_gold(forms: Sequence[str], gold: str, fold: Fold | None) -> str | None:

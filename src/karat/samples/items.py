@@ -197,16 +197,20 @@ def _record(item: Any, where: Where, row: int, side: str) -> Record:
             named.setdefault(SYNONYMS[name], value)
     if "id" not in named and "doc" in named and "doc" not in given:
         named["id"] = named["doc"]  # a `doc_id` without another id
-    for name in ("start", "end", "hop"):  # NumPy integers, and floats: a column of integers with gaps turns 5 into 5.0
-        value = named.get(name)
-        whole = isinstance(value, Integral) or (isinstance(value, float) and value.is_integer())
-        if whole and not isinstance(value, bool):
-            named[name] = int(value)  # type: ignore[arg-type]
+    for name in ("start", "end", "hop"):
+        if type(named.get(name)) is not int and name in named:
+            named[name] = _as_whole(named[name])
     if "aspects" in named and side == "gold":
         named["aspects"] = aspect_names(named["aspects"], lambda: where(row))
     if "start" in named and "end" not in named and isinstance(named.get("text"), str) and _is_offset(named["start"]):
         named["end"] = named["start"] + len(named["text"])
     return named
+
+
+def _as_whole(value: Any) -> Any:
+    """NumPy integers, and floats that are whole, as integers: a column of integers with gaps turns 5 into 5.0."""
+    whole = isinstance(value, Integral) or (isinstance(value, float) and value.is_integer())
+    return int(value) if whole and not isinstance(value, bool) else value
 
 
 def aspect_names(value: Any, place: Callable[[], str]) -> tuple[str, ...]:
@@ -252,7 +256,8 @@ def _check(item: Record, where: Where, row: int, side: str) -> None:
 
 
 def _is_offset(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < _MAX_OFFSET
+    whole = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
+    return whole and 0 <= int(value) < _MAX_OFFSET
 
 
 def _no_field(rows: list[list[Record]], where: Where, side: str) -> InputError:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from itertools import pairwise, repeat
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import cache, cached_property
+from itertools import repeat
+
+import numpy as np
 
 from karat._internal.grams import sharing
+from karat._kernel import kernel
 from karat.conventions import Convention
 from karat.judges.contains import CharacterFilter
 from karat.judges.matches import as_texts
@@ -21,6 +25,10 @@ from karat.samples.notes import Note
 
 _FEW_PAIRS = 20_000
 """Quotes times chunks, up to which it is faster to compare them all."""
+_BLOCK = 256
+"""The number of queries of which the kernel searches the quotes at a time."""
+_IN_CHUNK, _IN_QUOTE = 1, 2
+"""What the kernel searches: quotes in chunks, or chunks in quotes."""
 _Candidates = list[tuple[int, GoldInterval]]
 """Ranks of chunks that have, or may have, text of a quote."""
 
@@ -49,10 +57,36 @@ class CoverageByText:
 
     def __iter__(self) -> Iterator[QueryCoverage]:
         all_rankings = list(self._rankings())
-        characters = CharacterFilter([chunks for chunks, _ in all_rankings])
-        for (begin, end), (chunks, docs) in zip(pairwise(self._samples.gold.start.tolist()), all_rankings, strict=True):
-            gold = [interval for interval in self._gold[begin:end] if interval.end]
-            yield self._query(gold, chunks, docs, characters)
+        texts = [chunks for chunks, _ in all_rankings]
+        characters = cache(lambda: CharacterFilter(texts))
+        start = self._samples.gold.start.tolist()
+        for first in range(0, len(texts), _BLOCK):
+            last = min(first + _BLOCK, len(texts))
+            found = self._find_likely(texts, first, last)
+            for query in range(first, last):
+                gold = [interval for interval in self._gold[start[query] : start[query + 1]] if interval.end]
+                likely = self._likely_chunks(gold, texts[query], found, characters)
+                yield self._query(gold, *all_rankings[query], likely)
+
+    def _find_likely(self, texts: list[list[str]], first: int, last: int) -> dict[int, set[int]] | None:
+        """By the kernel: for the quotes of some queries the chunks that have an end of them, or lie in them."""
+        if (native := kernel()) is None:
+            return None
+        start = self._samples.gold.start
+        ends = native.find_texts(self._ends, 2 * start, texts, first, last, _IN_CHUNK)
+        inside = native.find_texts([quote.text for quote in self._quotes], start, texts, first, last, _IN_QUOTE)
+        if ends is None or inside is None:
+            return None
+        likely: dict[int, set[int]] = {}
+        for found, needles in ((ends, 2), (inside, 1)):
+            for _, needle, rank, _ in np.frombuffer(found, np.int64).reshape(-1, 4).tolist():
+                likely.setdefault(needle // needles, set()).add(rank - 1)
+        return likely
+
+    @cached_property
+    def _ends(self) -> list[str]:
+        """The begin and the end of every quote."""
+        return [end for quote in self._quotes for end in quote.ends()]
 
     def _rankings(self) -> Iterator[tuple[list[str], Sequence[object]]]:
         """The texts of each query, best first, and their documents if these are given."""
@@ -72,14 +106,13 @@ class CoverageByText:
         return (Note("ranges_missing", details={"sides": without}),)
 
     def _query(
-        self, gold: list[GoldInterval], chunks: list[str], docs: Sequence[object], characters: CharacterFilter
+        self, gold: list[GoldInterval], chunks: list[str], docs: Sequence[object], likely: Iterable[Iterable[int]]
     ) -> QueryCoverage:
         whole: _Candidates = []
         partial: _Candidates = []
-        likely = self._likely_chunks(gold, chunks) if len(gold) * len(chunks) > _FEW_PAIRS else None
-        for number, interval in enumerate(gold):
+        for interval, own in zip(gold, likely, strict=True):
             quote = self._quotes[interval.item]
-            for i in quote.candidates(chunks, characters) if likely is None else sorted(likely[number]):
+            for i in own:
                 if docs and self._other_document(interval.item, docs[i]):
                     continue
                 if quote.raw in chunks[i] or quote.text in chunks[i]:
@@ -93,11 +126,22 @@ class CoverageByText:
             return self._united(gold, chunks, names, read, [*whole, *partial])
         return QueryCoverage(*self._separate(gold, chunks, whole, read), names)
 
-    def _likely_chunks(self, gold: list[GoldInterval], chunks: list[str]) -> list[set[int]]:
-        """For each quote the chunks that have its begin or its end, or that it contains."""
+    def _likely_chunks(
+        self,
+        gold: list[GoldInterval],
+        chunks: list[str],
+        found: dict[int, set[int]] | None,
+        characters: Callable[[], CharacterFilter],
+    ) -> Iterable[Iterable[int]]:
+        """For each quote the chunks that may have its begin or its end, or that it may contain, in order."""
         quotes = [self._quotes[interval.item] for interval in gold]
+        if found is not None:
+            return [sorted(found.get(interval.item, ())) for interval in gold]
+        if len(gold) * len(chunks) <= _FEW_PAIRS:
+            return [quote.candidates(chunks, characters()) for quote in quotes]
         folded = list(map(self._fold, chunks))
-        return sharing([one.text for one in quotes], [one.ends() for one in quotes], folded, [[one] for one in folded])
+        every = sharing([one.text for one in quotes], [one.ends() for one in quotes], folded, [[one] for one in folded])
+        return map(sorted, every)
 
     def _separate(
         self, gold: list[GoldInterval], chunks: list[str], whole: _Candidates, read: list[float]

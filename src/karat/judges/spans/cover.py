@@ -144,6 +144,8 @@ def cover(gold: Sequence[GoldInterval], overlaps: Iterable[Overlap], measure: Me
     lengths = _GoldLengths(gold, measure)
     amounts: list[tuple[int, float, float]] = []
     for overlap in overlaps:
+        if not matcher.near(overlap):
+            continue
         new = unions[overlap.doc].add(overlap.start, overlap.end)
         amounts.append((overlap.rank, *lengths.add(overlap.doc, new)))
         matcher.add(overlap, new)

@@ -83,9 +83,13 @@ class Matcher:
         self._earlier: defaultdict[str, list[Overlap]] = defaultdict(list)
         self._best: dict[tuple[int, int], Match] = {}
 
+    def near(self, overlap: Overlap) -> list[int]:
+        """The numbers of the intervals that the part of a document may share a character with; most parts have none."""
+        return self._by_doc[overlap.doc].overlapping(overlap.start, overlap.end)
+
     def add(self, overlap: Overlap, new: Ranges) -> None:
         """Add the part of a document that a chunk covers, and the ranges of it that no chunk above covers."""
-        numbers = self._by_doc[overlap.doc].overlapping(overlap.start, overlap.end)
+        numbers = self.near(overlap)
         (self._add if len(numbers) <= _MANY else self._add_many)(overlap, new, numbers)
         self._earlier[overlap.doc].append(overlap)
 

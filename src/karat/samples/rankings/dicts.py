@@ -13,6 +13,7 @@ import numpy as np
 
 from karat._internal.arrays import Floats, Ints
 from karat._internal.threads import Background
+from karat._kernel import kernel
 from karat.conventions import Convention
 from karat.errors import InputError
 from karat.samples.columns import SCORES, Field, Found, Keys, bad_number
@@ -24,6 +25,7 @@ from karat.samples.rankings.score_order import (
     Tied,
     as_rows,
     blocks,
+    break_ties,
     order,
     precision_of,
     ranks,
@@ -100,10 +102,30 @@ class Dicts:
             yield [ids[i] for i in order(scores, ids, c)]
 
     def find(self, field: Field, keys: Keys, c: Convention) -> Found:
-        """Look the gold keys up, then count the greater scores; one block is sorted while the next is read."""
+        """Look the gold keys up, then count the greater scores."""
         keys.check()
-        self._finite = True
         depth = np.fromiter(map(len, self.dicts), np.int64, len(self.dicts))
+        return self._find_compiled(keys, depth, c) or self._find(keys, depth, c)
+
+    def _find_compiled(self, keys: Keys, depth: Ints, c: Convention) -> Found | None:
+        """By the kernel; None if there is none, or the dicts are not plain."""
+        if (native := kernel()) is None:
+            return None
+        own, above, tied = np.empty(len(keys.key)), np.empty(len(keys.key), np.int64), np.empty(len(keys.key), bool)
+        single = c.scores == "single"
+        finite = native.find_in_dicts(self.dicts, keys.key, keys.start, single, keys.numbers, own, above, tied)
+        if finite is None:
+            return None
+        self._finite = finite
+        gold = (own == own).nonzero()[0]
+        query, above = keys.query[gold], above[gold]
+        scores = own[gold].astype(precision_of(c)[1])
+        rounded = break_ties(above, tied[gold].nonzero()[0], Tied(query, scores, gold, keys.key), self._items, c)
+        return Found(query, above + 1, gold, depth, rounded)
+
+    def _find(self, keys: Keys, depth: Ints, c: Convention) -> Found:
+        """The same without the kernel: one block is sorted while the next is read."""
+        self._finite = True
         found: list[Found] = []
         waiting: tuple[_Block, Callable[[], None]] | None = None
         with Background(worth_a_thread=int(depth.sum()) >= _WORTH_A_THREAD) as background:

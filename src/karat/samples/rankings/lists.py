@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from karat._kernel import kernel
 from karat.conventions import Convention
 from karat.samples.columns import RECORDS, SCORES, STRINGS, Field, Found, Keys, RepeatedKey
 from karat.samples.keys import are_usual, as_id, by_id, check_items, item_types, number_of, spellings, without_copies
@@ -109,6 +110,10 @@ class Lists:
         if c.duplicates != "once":
             self._check()
             lists = [without_copies(list(map(as_id, ranking)), str, c.duplicates) for ranking in lists]
+        return _find_compiled(lists, keys) or self._find(lists, keys)
+
+    def _find(self, lists: list[Sequence[Any]], keys: Keys) -> Found:
+        """The same without the kernel, and for items that are not plain strings."""
         depth = np.fromiter(map(len, lists), np.int64, len(lists))
         places = list(range(int(depth.max(initial=0))))  # made once: integers are objects, too
         key, bounds = keys.key, keys.start.tolist()
@@ -186,6 +191,18 @@ class Lists:
                 for scores, own, listed in every
             ]
         return self._orders[key]
+
+
+def _find_compiled(lists: list[Sequence[Any]], keys: Keys) -> Found | None:
+    """Look the items up by the kernel; None if there is none, or the items are not plain strings."""
+    if (native := kernel()) is None:
+        return None
+    depth = np.empty(len(lists), np.int64)
+    found = native.find_in_lists(lists, keys.key, keys.start, depth)
+    if found is None:
+        return None
+    query, rank, gold = np.frombuffer(found, np.int64).reshape(-1, 3).T
+    return Found(query, rank, gold, depth)
 
 
 def _order(scores: Sequence[float], items: Sequence[Any], c: Convention, *, last: bool) -> list[int]:

@@ -138,11 +138,11 @@ Ranking = Callable[[int], tuple[list[str], Floats]]
 def ranks(pieces: Sequence[Matrix], first: int, items: Tied, ranking: Ranking, c: Convention) -> tuple[Ints, int]:
     """The rank of each item, and the number of ties that exist only in single precision."""
     above, tied = count_above(pieces, items.query - first, items.own)
-    rounded = _break_ties(above, tied.nonzero()[0], items, ranking, c)
+    rounded = break_ties(above, tied.nonzero()[0], items, ranking, c)
     return above + 1, rounded
 
 
-def _break_ties(above: Ints, tied: Ints, items: Tied, ranking: Ranking, c: Convention) -> int:
+def break_ties(above: Ints, tied: Ints, items: Tied, ranking: Ranking, c: Convention) -> int:
     """Add to `above` the tied items that the convention ranks higher; return the number of rounded scores."""
     rounded, query, ids, exact, scores = 0, -1, [""], np.zeros(0), np.zeros(0)
     orders: dict[float, tuple[dict[str, list[int]], bool]] = {}

@@ -1,0 +1,937 @@
+/* The kernel: the few loops over the user's items that take most of the time of an evaluation.
+ *
+ * Each function has a twin in Python, which is the definition of the result. A function returns None if the data is
+ * not plain (exact lists, dicts, strings and numbers): then the twin decides, also about errors. So nothing here runs
+ * code of the user, except for `__eq__` of a dict's unusual keys, and nothing is kept in or changed in their objects.
+ *
+ * Only the limited API of Python 3.11 is used: one build serves all later versions. */
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#ifdef Py_GIL_DISABLED
+#error "The kernel relies on the GIL; free-threaded Python uses the twins."
+#endif
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define PREFETCH(address) __builtin_prefetch(address)
+#else
+#define PREFETCH(address) ((void)(address))
+#endif
+#define AHEAD 16 /* items whose memory is requested before the first of them is read */
+#define QUERIES_PER_SIGNAL_CHECK 1024
+
+typedef enum { FAILED = -1, PLAIN = 0, UNUSUAL = 1 } Status; /* FAILED: a Python error is set, or memory is used up */
+
+/* ---- Arguments ---- */
+
+/* Memory for at least `needed` items, with the old content; NULL if there is none. It may be called without the GIL. */
+static void *
+grown(void *old, Py_ssize_t *room, Py_ssize_t needed, size_t itemsize)
+{
+    if (needed <= *room)
+        return old;
+    Py_ssize_t size = needed + needed / 2 + 64;
+    void *memory = realloc(old, (size_t)size * itemsize);
+    if (memory != NULL)
+        *room = size;
+    return memory;
+}
+
+/* An array of 8-byte numbers, or of single bytes, of a given length, from an object with a buffer. */
+static int
+open_array(PyObject *object, Py_buffer *view, Py_ssize_t size, Py_ssize_t itemsize, int writable)
+{
+    if (PyObject_GetBuffer(object, view, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE) < 0)
+        return -1;
+    if (view->len == size * itemsize)
+        return 0;
+    PyBuffer_Release(view);
+    PyErr_Format(PyExc_ValueError, "an array has %zd bytes, expected %zd", view->len, size * itemsize);
+    return -1;
+}
+
+/* The offsets of all queries in their flat list of keys; those of the queries from `first` to `last` are checked. */
+static int
+open_offsets(PyObject *object, Py_buffer *view, Py_ssize_t queries, Py_ssize_t keys, Py_ssize_t first, Py_ssize_t last)
+{
+    if (open_array(object, view, queries + 1, 8, 0) < 0)
+        return -1;
+    const int64_t *start = view->buf;
+    int fits = start[first] >= 0 && start[last] <= keys;
+    for (Py_ssize_t query = first; query < last; query++)
+        fits &= start[query] <= start[query + 1];
+    if (fits)
+        return 0;
+    PyBuffer_Release(view);
+    PyErr_SetString(PyExc_ValueError, "the offsets do not fit the keys");
+    return -1;
+}
+
+/* The item of an exact list or tuple, borrowed. */
+static PyObject *
+item_of(PyObject *sequence, int is_list, Py_ssize_t at)
+{
+    return is_list ? PyList_GetItem(sequence, at) : PyTuple_GetItem(sequence, at);
+}
+
+static int
+check_signals(Py_ssize_t query)
+{
+    return query % QUERIES_PER_SIGNAL_CHECK == QUERIES_PER_SIGNAL_CHECK - 1 ? PyErr_CheckSignals() : 0;
+}
+
+/* ---- Results ---- */
+
+typedef struct {
+    int64_t *numbers;
+    Py_ssize_t count, room;
+} Found;
+
+/* Add the numbers of a match. May be called without the GIL. */
+static int
+add_found(Found *found, const int64_t *match, int size)
+{
+    int64_t *numbers = grown(found->numbers, &found->room, found->count + size, sizeof(int64_t));
+    if (numbers == NULL)
+        return -1;
+    found->numbers = numbers;
+    for (int i = 0; i < size; i++)
+        numbers[found->count++] = match[i];
+    return 0;
+}
+
+static PyObject *
+numbers_in(const Found *found)
+{
+    return PyByteArray_FromStringAndSize((const char *)found->numbers, found->count * (Py_ssize_t)sizeof(int64_t));
+}
+
+/* A new reference to the result of plain data; None if they are not plain. */
+static PyObject *
+result_of(Status status, PyObject *plain)
+{
+    if (status == FAILED)
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    return Py_NewRef(status == UNUSUAL ? Py_None : plain);
+}
+
+/* ---- Gold keys in lists ---- */
+
+/* The gold keys of one query in a hash table. Few ASCII keys have a code of their bytes, which costs less to compute
+ * than a string's hash; it could be attacked, so many keys have the hash. Other strings have the hash, too: their
+ * bytes would be encoded and stored in the user's objects. */
+#define FEW_KEYS 64
+
+typedef struct {
+    uint64_t code;
+    PyObject *key;
+    const char *bytes;
+    Py_ssize_t size;
+    int64_t gold;
+} Key;
+
+typedef struct {
+    Key *keys;
+    uint32_t *slots; /* the number of a key, from 1; 0 is empty */
+    Py_ssize_t room, slots_room;
+    Py_ssize_t count;
+    uint64_t mask;
+    int by_bytes;
+} KeyTable;
+
+static uint64_t
+mixed(uint64_t number)
+{
+    number *= UINT64_C(0x9E3779B97F4A7C15);
+    return number ^ (number >> 32);
+}
+
+static uint64_t
+eight_bytes(const char *bytes)
+{
+    uint64_t number;
+    memcpy(&number, bytes, 8);
+    return number;
+}
+
+/* The code of a key's bytes: of its length, and its first, middle and last bytes. */
+static uint64_t
+code_of(const char *bytes, Py_ssize_t size)
+{
+    uint64_t first = 0, last = 0;
+    if (size >= 8) {
+        last = eight_bytes(bytes + size - 8);
+        first = eight_bytes(bytes);
+        if (size > 16)
+            first ^= mixed(eight_bytes(bytes + size / 2 - 4));
+    } else if (size >= 4) {
+        uint32_t four[2];
+        memcpy(four, bytes, 4);
+        memcpy(four + 1, bytes + size - 4, 4);
+        last = ((uint64_t)four[0] << 32) | four[1];
+    } else
+        for (Py_ssize_t at = 0; at < size; at++)
+            last = (last << 8) | (unsigned char)bytes[at];
+    return mixed(last ^ mixed(first + (uint64_t)size));
+}
+
+static int
+is_ascii(const char *bytes, Py_ssize_t size)
+{
+    unsigned char all = 0;
+    for (Py_ssize_t at = 0; at < size; at++)
+        all |= (unsigned char)bytes[at];
+    return all < 128;
+}
+
+/* The bytes of each key; 0 if one is not ASCII, or has a lone surrogate. */
+static int
+read_bytes(KeyTable *table)
+{
+    for (Py_ssize_t i = 0; i < table->count; i++) {
+        Key *own = &table->keys[i];
+        own->bytes = PyUnicode_AsUTF8AndSize(own->key, &own->size);
+        if (own->bytes == NULL) {
+            if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+                return -1;
+            PyErr_Clear();
+            return 0;
+        }
+        if (!is_ascii(own->bytes, own->size))
+            return 0;
+    }
+    return 1;
+}
+
+/* Same key, given the same code. */
+static int
+same_key(const KeyTable *table, const Key *own, PyObject *item, const char *bytes, Py_ssize_t size)
+{
+    if (table->by_bytes)
+        return own->size == size && memcmp(own->bytes, bytes, (size_t)size) == 0;
+    return own->key == item || PyUnicode_Compare(own->key, item) == 0;
+}
+
+/* Fill the table with the keys of a query. A key that occurs twice is unusual. */
+static Status
+fill_table(KeyTable *table, PyObject *keys, int64_t begin, int64_t end)
+{
+    table->count = (Py_ssize_t)(end - begin);
+    Key *larger = grown(table->keys, &table->room, table->count, sizeof(Key));
+    if (larger == NULL && table->count)
+        return FAILED;
+    table->keys = larger;
+    for (int64_t gold = begin; gold < end; gold++) {
+        PyObject *key = PyList_GetItem(keys, (Py_ssize_t)gold);
+        if (key == NULL)
+            return FAILED;
+        if (!PyUnicode_CheckExact(key))
+            return UNUSUAL;
+        table->keys[gold - begin] = (Key){.key = key, .gold = gold};
+    }
+    table->by_bytes = table->count <= FEW_KEYS ? read_bytes(table) : 0;
+    if (table->by_bytes < 0)
+        return FAILED;
+    Py_ssize_t size = 64;
+    while (size < 8 * table->count)
+        size *= 2;
+    uint32_t *slots = grown(table->slots, &table->slots_room, size, sizeof(uint32_t));
+    if (slots == NULL)
+        return FAILED;
+    table->slots = slots;
+    table->mask = (uint64_t)size - 1;
+    memset(slots, 0, (size_t)size * sizeof(uint32_t));
+    for (Py_ssize_t i = 0; i < table->count; i++) {
+        Key *own = &table->keys[i];
+        own->code = table->by_bytes ? code_of(own->bytes, own->size) : mixed((uint64_t)PyObject_Hash(own->key));
+        uint64_t slot = own->code & table->mask;
+        for (; slots[slot]; slot = (slot + 1) & table->mask) {
+            const Key *other = &table->keys[slots[slot] - 1];
+            if (other->code == own->code && same_key(table, other, own->key, own->bytes, own->size))
+                return UNUSUAL;
+        }
+        slots[slot] = (uint32_t)i + 1;
+    }
+    return PLAIN;
+}
+
+/* The gold key that an item is, or -1; -2 if a Python error is set. */
+static int64_t
+gold_of(const KeyTable *table, PyObject *item)
+{
+    const char *bytes = NULL;
+    Py_ssize_t size = 0;
+    uint64_t code;
+    if (table->by_bytes) {
+        bytes = PyUnicode_AsUTF8AndSize(item, &size);
+        if (bytes == NULL) {
+            if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+                return -2;
+            PyErr_Clear(); /* a lone surrogate: not ASCII */
+            return -1;
+        }
+        code = code_of(bytes, size);
+    } else
+        code = mixed((uint64_t)PyObject_Hash(item));
+    for (uint64_t slot = code & table->mask; table->slots[slot]; slot = (slot + 1) & table->mask) {
+        const Key *own = &table->keys[table->slots[slot] - 1];
+        if (own->code == code && same_key(table, own, item, bytes, size))
+            return own->gold;
+    }
+    return -1;
+}
+
+static Status
+search_ranking(const KeyTable *table, PyObject *ranking, int64_t query, int64_t *depth, Found *found)
+{
+    int is_list = PyList_CheckExact(ranking);
+    if (!is_list && !PyTuple_CheckExact(ranking))
+        return UNUSUAL;
+    Py_ssize_t size = is_list ? PyList_Size(ranking) : PyTuple_Size(ranking);
+    *depth = size;
+    PyObject *items[AHEAD];
+    for (Py_ssize_t first = 0; first < size; first += AHEAD) {
+        int count = (int)(size - first < AHEAD ? size - first : AHEAD);
+        for (int i = 0; i < count; i++) {
+            items[i] = item_of(ranking, is_list, first + i);
+            PREFETCH(items[i]);
+        }
+        for (int i = 0; i < count; i++) {
+            if (!PyUnicode_CheckExact(items[i]))
+                return UNUSUAL;
+            int64_t gold = table->count ? gold_of(table, items[i]) : -1;
+            if (gold == -2 || (gold >= 0 && add_found(found, (int64_t[]){query, first + i + 1, gold}, 3) < 0))
+                return FAILED;
+        }
+    }
+    return PLAIN;
+}
+
+PyDoc_STRVAR(find_in_lists_doc,
+    "find_in_lists(rankings, keys, start, depth)\n--\n\n"
+    "Every place of the gold keys in lists of strings: query, rank and gold number of each as one bytearray.\n\n"
+    "None if the data is not plain, or a query has a key twice. `depth` receives the length of each ranking.");
+
+static PyObject *
+find_in_lists(PyObject *module, PyObject *arguments)
+{
+    PyObject *rankings, *keys, *starts, *depths, *result;
+    if (!PyArg_ParseTuple(arguments, "O!O!OO:find_in_lists", &PyList_Type, &rankings, &PyList_Type, &keys, &starts,
+                          &depths))
+        return NULL;
+    Py_ssize_t queries = PyList_Size(rankings);
+    Py_buffer start, depth;
+    if (open_offsets(starts, &start, queries, PyList_Size(keys), 0, queries) < 0)
+        return NULL;
+    if (open_array(depths, &depth, queries, 8, 1) < 0) {
+        PyBuffer_Release(&start);
+        return NULL;
+    }
+    const int64_t *bounds = start.buf;
+    KeyTable table = {0};
+    Found found = {0};
+    Status status = PLAIN;
+    for (Py_ssize_t query = 0; status == PLAIN && query < queries; query++) {
+        PyObject *ranking = PyList_GetItem(rankings, query);
+        if (ranking == NULL || check_signals(query) < 0) {
+            status = FAILED;
+            break;
+        }
+        status = fill_table(&table, keys, bounds[query], bounds[query + 1]);
+        if (status == PLAIN)
+            status = search_ranking(&table, ranking, query, (int64_t *)depth.buf + query, &found);
+    }
+    result = status == PLAIN ? numbers_in(&found) : result_of(status, NULL);
+    free(table.keys);
+    free(table.slots);
+    free(found.numbers);
+    PyBuffer_Release(&start);
+    PyBuffer_Release(&depth);
+    return result;
+}
+
+/* ---- Gold keys in dicts of scores ---- */
+
+#define MANY_KEYS 128 /* of one query, from which sorting its scores pays */
+
+typedef struct {
+    double *all;
+    Py_ssize_t count, room;
+    int descending, finite, single;
+} Scores;
+
+/* A score as a number; floats of all kinds and plain integers are, True and objects that can be converted are not. */
+static Status
+number_in(PyObject *value, int single, double *number)
+{
+    if (Py_TYPE(value) == &PyFloat_Type || PyFloat_Check(value))
+        *number = PyFloat_AsDouble(value);
+    else if (PyLong_CheckExact(value)) {
+        *number = PyLong_AsDouble(value);
+        if (*number == -1.0 && PyErr_Occurred()) {
+            PyErr_Clear(); /* too large */
+            return UNUSUAL;
+        }
+    } else
+        return UNUSUAL;
+    if (single)
+        *number = (double)(float)*number;
+    return isnan(*number) ? UNUSUAL : PLAIN;
+}
+
+/* Read all scores of a dict by an iterator over its values: `PyDict_Next` reads the hash of each key, in cold memory. */
+static Status
+read_scores(Scores *scores, PyObject *dict)
+{
+    Py_ssize_t size = PyDict_Size(dict);
+    double *all = grown(scores->all, &scores->room, size, sizeof(double)), before = INFINITY;
+    if (all == NULL && size)
+        return FAILED;
+    scores->all = all;
+    scores->count = 0;
+    scores->descending = 1;
+    PyObject *view = PyObject_CallMethod(dict, "values", NULL);
+    PyObject *values = view == NULL ? NULL : PyObject_GetIter(view);
+    Py_XDECREF(view);
+    if (values == NULL)
+        return FAILED;
+    Status status = PLAIN;
+    for (PyObject *value; status == PLAIN && (value = PyIter_Next(values)) != NULL; Py_DECREF(value)) {
+        double number = 0;
+        status = scores->count < size ? number_in(value, scores->single, &number) : UNUSUAL;
+        if (status == PLAIN) {
+            scores->descending &= number <= before;
+            scores->finite &= number - number == 0;
+            all[scores->count++] = before = number;
+        }
+    }
+    Py_DECREF(values);
+    return PyErr_Occurred() ? FAILED : status;
+}
+
+static int
+greater_first(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a < b) - (a > b);
+}
+
+/* The number of greater scores, and whether another score is equal. */
+static void
+count_above(const Scores *scores, double own, int64_t *above, char *tied)
+{
+    int64_t greater = 0, equal = 0;
+    if (scores->descending) {
+        Py_ssize_t low = 0, high = scores->count;
+        while (low < high) {
+            Py_ssize_t middle = low + (high - low) / 2;
+            if (scores->all[middle] > own)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        greater = low;
+        equal = low + 1 < scores->count && scores->all[low + 1] == own ? 2 : 1;
+    } else
+        for (Py_ssize_t at = 0; at < scores->count; at++) {
+            greater += scores->all[at] > own;
+            equal += scores->all[at] == own;
+        }
+    *above = greater;
+    *tied = equal > 1;
+}
+
+/* The integer that is the same id as a key, or NULL if there is none; NULL with a Python error if that fails. */
+static PyObject *
+integer_of(PyObject *key)
+{
+    Py_ssize_t size;
+    const char *text = PyUnicode_AsUTF8AndSize(key, &size);
+    if (text == NULL) {
+        if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+            PyErr_Clear();
+        return NULL;
+    }
+    Py_ssize_t sign = size > 0 && text[0] == '-';
+    Py_ssize_t digits = size - sign;
+    if (digits < 1 || size > 4000 || (text[sign] == '0' && size > 1))
+        return NULL;
+    for (Py_ssize_t at = sign; at < size; at++)
+        if (text[at] < '0' || text[at] > '9')
+            return NULL;
+    return PyLong_FromString(text, NULL, 10);
+}
+
+/* The value of a gold key, borrowed: found as text or as an integer; NULL if it is not there. Both is unusual. */
+static Status
+look_up(PyObject *dict, PyObject *key, int numbers, PyObject **value)
+{
+    *value = PyDict_GetItemWithError(dict, key);
+    if (*value == NULL && PyErr_Occurred())
+        return FAILED;
+    if (!numbers)
+        return PLAIN;
+    PyObject *number = integer_of(key);
+    if (number == NULL)
+        return PyErr_Occurred() ? FAILED : PLAIN;
+    PyObject *other = PyDict_GetItemWithError(dict, number);
+    Py_DECREF(number);
+    if (other == NULL)
+        return PyErr_Occurred() ? FAILED : PLAIN;
+    if (*value != NULL)
+        return UNUSUAL;
+    *value = other;
+    return PLAIN;
+}
+
+typedef struct {
+    double *own;
+    int64_t *above;
+    char *tied;
+} Ranks;
+
+static Status
+rank_gold(Scores *scores, PyObject *dict, PyObject *keys, int64_t begin, int64_t end, int numbers, Ranks ranks)
+{
+    if (!PyDict_CheckExact(dict))
+        return UNUSUAL;
+    Status status = read_scores(scores, dict);
+    if (status == PLAIN && !scores->descending && end - begin > MANY_KEYS) {
+        qsort(scores->all, (size_t)scores->count, sizeof(double), greater_first);
+        scores->descending = 1;
+    }
+    for (int64_t gold = begin; status == PLAIN && gold < end; gold++) {
+        PyObject *key = PyList_GetItem(keys, (Py_ssize_t)gold), *value;
+        if (key == NULL)
+            return FAILED;
+        if (!PyUnicode_CheckExact(key))
+            return UNUSUAL;
+        Py_INCREF(key);
+        status = look_up(dict, key, numbers, &value);
+        ranks.own[gold] = NAN;
+        if (status == PLAIN && value != NULL) {
+            status = number_in(value, scores->single, &ranks.own[gold]);
+            count_above(scores, ranks.own[gold], &ranks.above[gold], &ranks.tied[gold]);
+        }
+        Py_DECREF(key);
+    }
+    return status;
+}
+
+PyDoc_STRVAR(find_in_dicts_doc,
+    "find_in_dicts(dicts, keys, start, single, numbers, own, above, tied)\n--\n\n"
+    "The score of each gold key, the number of greater ones in its dict, and whether another is equal.\n\n"
+    "The last three arguments receive them; the score is NaN if the key is not there. `single` compares in single\n"
+    "precision, `numbers` looks for keys as integers, too. Returns True if all scores are finite, None if the data is\n"
+    "not plain.");
+
+static PyObject *
+find_in_dicts(PyObject *module, PyObject *arguments)
+{
+    PyObject *dicts, *keys, *given[4], *result;
+    int single, numbers;
+    if (!PyArg_ParseTuple(arguments, "O!O!OppOOO:find_in_dicts", &PyList_Type, &dicts, &PyList_Type, &keys, &given[0],
+                          &single, &numbers, &given[1], &given[2], &given[3]))
+        return NULL;
+    Py_ssize_t queries = PyList_Size(dicts), size = PyList_Size(keys);
+    const Py_ssize_t itemsizes[3] = {8, 8, 1};
+    Py_buffer start, views[3] = {{0}};
+    if (open_offsets(given[0], &start, queries, size, 0, queries) < 0)
+        return NULL;
+    int opened = 0;
+    while (opened < 3 && open_array(given[opened + 1], &views[opened], size, itemsizes[opened], 1) == 0)
+        opened++;
+    Status status = opened == 3 ? PLAIN : FAILED;
+    const int64_t *bounds = start.buf;
+    Scores scores = {.single = single, .finite = 1};
+    for (Py_ssize_t query = 0; status == PLAIN && query < queries; query++) {
+        PyObject *dict = PyList_GetItem(dicts, query);
+        if (dict == NULL || check_signals(query) < 0) {
+            status = FAILED;
+            break;
+        }
+        Ranks ranks = {views[0].buf, views[1].buf, views[2].buf};
+        Py_INCREF(dict); /* `__eq__` of a key may remove it from the list */
+        status = rank_gold(&scores, dict, keys, bounds[query], bounds[query + 1], numbers, ranks);
+        Py_DECREF(dict);
+    }
+    result = result_of(status, scores.finite ? Py_True : Py_False);
+    free(scores.all);
+    while (opened > 0)
+        PyBuffer_Release(&views[--opened]);
+    PyBuffer_Release(&start);
+    return result;
+}
+
+/* ---- Texts in texts, whatever their white space ---- */
+
+typedef unsigned char Byte;
+
+typedef struct {
+    PyObject *owner; /* the encoded text */
+    const Byte *begin, *end; /* without white space at the ends */
+    const Byte *anchor; /* bytes without white space near the beginning: where they are not, the text is not */
+    Py_ssize_t anchor_size;
+} Text;
+
+#define ANCHOR_WITHIN 64 /* bytes */
+#define LONG_SEARCH (1 << 20) /* bytes, from which other threads may run during a search */
+#define MANY_PAIRS 20000 /* of one query, from which the twin is faster, by an index */
+#define STEPS_PER_BYTE 16 /* comparisons, after which a search is left to the twin, whose time is always linear */
+
+/* The size of the white space character at a place, 0 if there is none: the characters at which `str.split` splits. */
+static int
+space_at(const Byte *at, const Byte *end)
+{
+    if (at == end)
+        return 0;
+    if (*at < 0x80)
+        return *at == ' ' || (*at >= 0x09 && *at <= 0x0D) || (*at >= 0x1C && *at <= 0x1F);
+    if (*at == 0xC2)
+        return end - at > 1 && (at[1] == 0x85 || at[1] == 0xA0) ? 2 : 0;
+    if (*at < 0xE1 || *at > 0xE3 || end - at < 3)
+        return 0;
+    switch (*at << 8 | at[1]) {
+    case 0xE19A:
+    case 0xE380:
+        return at[2] == 0x80 ? 3 : 0;
+    case 0xE280:
+        return at[2] <= 0x8A || at[2] == 0xA8 || at[2] == 0xA9 || at[2] == 0xAF ? 3 : 0;
+    case 0xE281:
+        return at[2] == 0x9F ? 3 : 0;
+    default:
+        return 0;
+    }
+}
+
+/* The size of the white space character that ends at a place. */
+static int
+space_before(const Byte *begin, const Byte *at)
+{
+    for (int size = 1; size <= 3 && at - begin >= size; size++)
+        if (space_at(at - size, at) == size)
+            return size;
+    return 0;
+}
+
+/* Cut white space off both ends, and choose the anchor: the longest word, or part of a word, near the beginning. */
+static void
+prepare(Text *text)
+{
+    int size;
+    while ((size = space_at(text->begin, text->end)) > 0)
+        text->begin += size;
+    while ((size = space_before(text->begin, text->end)) > 0)
+        text->end -= size;
+    const Byte *end = text->end - text->begin > ANCHOR_WITHIN ? text->begin + ANCHOR_WITHIN : text->end;
+    text->anchor = text->begin;
+    text->anchor_size = 0;
+    for (const Byte *word = text->begin, *at = text->begin; word < end; at++) {
+        while (at < end && *at > ' ' && *at < 0x80)
+            at++;
+        size = at < end ? space_at(at, text->end) : 1;
+        if (size == 0)
+            continue;
+        if (at - word > text->anchor_size) {
+            text->anchor = word;
+            text->anchor_size = at - word;
+        }
+        at += size - 1;
+        word = at + 1;
+    }
+}
+
+#ifdef __SSE2__
+/* The places, of 16, at which a byte is, and another one `size - 1` bytes later: a bit for each. */
+static inline unsigned
+places_of(const Byte *at, Py_ssize_t size, __m128i first, __m128i last)
+{
+    __m128i here = _mm_cmpeq_epi8(first, _mm_loadu_si128((const __m128i *)at));
+    __m128i there = _mm_cmpeq_epi8(last, _mm_loadu_si128((const __m128i *)(at + size - 1)));
+    return (unsigned)_mm_movemask_epi8(_mm_and_si128(here, there));
+}
+#endif
+
+/* The first place of some bytes, or NULL: where their first and their last byte are, the others are compared. */
+static const Byte *
+find_bytes(const Byte *at, const Byte *end, const Byte *bytes, Py_ssize_t size, int64_t *steps)
+{
+#ifdef __SSE2__ /* 32 places at once */
+    const __m128i first = _mm_set1_epi8((char)bytes[0]), last = _mm_set1_epi8((char)bytes[size - 1]);
+    for (; end - at >= size + 31; at += 32) {
+        unsigned places = places_of(at, size, first, last) | places_of(at + 16, size, first, last) << 16;
+        for (; places; places &= places - 1) {
+            const Byte *place = at + __builtin_ctz(places);
+            *steps += size;
+            if (memcmp(place, bytes, (size_t)size) == 0)
+                return place;
+        }
+    }
+#endif
+    for (; end - at >= size; at++) {
+        at = memchr(at, bytes[0], (size_t)(end - at - size + 1));
+        if (at == NULL)
+            return NULL;
+        *steps += size;
+        if (at[size - 1] == bytes[size - 1] && memcmp(at, bytes, (size_t)size) == 0)
+            return at;
+    }
+    return NULL;
+}
+
+/* True if the rest of a text, from a place on, is at a place of another one. */
+static int
+matches_after(const Byte *at, const Byte *end, const Byte *place, const Byte *last, int64_t *steps)
+{
+    const Byte *begin = place;
+    int same = 1;
+    while (same && at < end) {
+        int size = space_at(at, end), other = space_at(place, last);
+        if (size == 0) {
+            same = place < last && *at++ == *place;
+            place++;
+            continue;
+        }
+        same = other > 0;
+        for (; size > 0; size = space_at(at, end))
+            at += size;
+        for (; other > 0; other = space_at(place, last))
+            place += other;
+    }
+    *steps += place - begin;
+    return same;
+}
+
+/* True if the beginning of a text, up to a place, is before a place of another one. */
+static int
+matches_before(const Byte *begin, const Byte *at, const Byte *first, const Byte *place, int64_t *steps)
+{
+    const Byte *end = place;
+    int same = 1;
+    while (same && at > begin) {
+        int size = space_before(begin, at), other = space_before(first, place);
+        if (size == 0) {
+            same = place > first && *--at == place[-1];
+            place -= place > first;
+            continue;
+        }
+        same = other > 0;
+        for (; size > 0; size = space_before(begin, at))
+            at -= size;
+        for (; other > 0; other = space_before(first, place))
+            place -= other;
+    }
+    *steps += end - place;
+    return same;
+}
+
+/* 1 if a text occurs in another one, 0 if not, -1 if that takes too many comparisons. A blank text does not occur. */
+static int
+occurs(const Text *needle, const Text *text)
+{
+    if (needle->anchor_size == 0)
+        return 0;
+    int64_t steps = 0, most = 4096 + STEPS_PER_BYTE * ((text->end - text->begin) + (needle->end - needle->begin));
+    const Byte *anchor = needle->anchor, *at = text->begin;
+    Py_ssize_t size = needle->anchor_size;
+    while ((at = find_bytes(at, text->end, anchor, size, &steps)) != NULL) {
+        if (matches_after(anchor + size, needle->end, at + size, text->end, &steps) &&
+            matches_before(needle->begin, anchor, text->begin, at, &steps))
+            return 1;
+        if (steps > most)
+            return -1;
+        at++;
+    }
+    return 0;
+}
+
+typedef struct {
+    Text *all;
+    Py_ssize_t count, room;
+    Py_ssize_t bytes;
+} Texts;
+
+static void
+close_texts(Texts *texts)
+{
+    while (texts->count > 0)
+        Py_DECREF(texts->all[--texts->count].owner);
+    texts->bytes = 0;
+}
+
+/* The UTF-8 form of a string: its own bytes if it is ASCII, else a copy, for the string would keep what it encodes. */
+static Status
+encode(PyObject *item, PyObject *isascii, Text *text)
+{
+    PyObject *ascii = PyObject_CallFunctionObjArgs(isascii, item, NULL);
+    if (ascii == NULL)
+        return FAILED;
+    Py_DECREF(ascii); /* True and False live on */
+    char *bytes;
+    Py_ssize_t size;
+    text->owner = ascii == Py_True ? Py_NewRef(item) : PyUnicode_AsUTF8String(item);
+    if (text->owner == NULL) {
+        if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+            return FAILED;
+        PyErr_Clear();
+        return UNUSUAL; /* a lone surrogate */
+    }
+    if (ascii == Py_True)
+        bytes = (char *)PyUnicode_AsUTF8AndSize(item, &size);
+    else if (PyBytes_AsStringAndSize(text->owner, &bytes, &size) < 0)
+        bytes = NULL;
+    text->begin = (const Byte *)bytes;
+    text->end = text->begin + (bytes == NULL ? 0 : size);
+    return bytes == NULL ? FAILED : PLAIN;
+}
+
+/* Encode and prepare the texts of a list, from `begin` to `end`. */
+static Status
+open_texts(Texts *texts, PyObject *list, int64_t begin, int64_t end, PyObject *isascii)
+{
+    Text *all = grown(texts->all, &texts->room, (Py_ssize_t)(end - begin), sizeof(Text));
+    if (all == NULL && end > begin)
+        return FAILED;
+    texts->all = all;
+    for (int64_t i = begin; i < end; i++) {
+        PyObject *item = PyList_GetItem(list, (Py_ssize_t)i);
+        if (item == NULL)
+            return FAILED;
+        if (!PyUnicode_CheckExact(item))
+            return UNUSUAL;
+        Text *text = &all[texts->count];
+        Status status = encode(item, isascii, text);
+        if (text->owner != NULL)
+            texts->count++;
+        if (status != PLAIN)
+            return status;
+        texts->bytes += text->end - text->begin;
+        prepare(text);
+    }
+    return PLAIN;
+}
+
+#define NEEDLE_IN_TEXT 1
+#define TEXT_IN_NEEDLE 2
+#define BOTH_BLANK 4
+
+/* The way in which one of two texts occurs in the other, of those that count; 0 if in none, -1 if that takes too long. */
+static int
+way_of(const Text *needle, const Text *text, int ways)
+{
+    if (needle->anchor_size == 0)
+        return text->anchor_size == 0 ? ways & BOTH_BLANK : 0;
+    int there = ways & NEEDLE_IN_TEXT ? occurs(needle, text) : 0;
+    if (there)
+        return there < 0 ? -1 : NEEDLE_IN_TEXT;
+    there = ways & TEXT_IN_NEEDLE ? occurs(text, needle) : 0;
+    return there > 0 ? TEXT_IN_NEEDLE : there;
+}
+
+/* Compare every needle of a query with every text. May be called without the GIL. */
+static Status
+search_texts(const Texts *needles, const Texts *texts, int64_t query, int64_t first, int ways, Found *found)
+{
+    for (Py_ssize_t i = 0; i < needles->count; i++)
+        for (Py_ssize_t j = 0; j < texts->count; j++) {
+            int way = way_of(&needles->all[i], &texts->all[j], ways);
+            if (way < 0)
+                return UNUSUAL;
+            if (way && add_found(found, (int64_t[]){query, first + i, j + 1, way}, 4) < 0)
+                return FAILED;
+        }
+    return PLAIN;
+}
+
+static Status
+search_query(Texts *needles, Texts *texts, PyObject *lists[2], const int64_t *bounds, int64_t query, int ways,
+             PyObject *isascii, Found *found)
+{
+    int64_t begin = bounds[query], end = bounds[query + 1];
+    PyObject *own = PyList_GetItem(lists[1], (Py_ssize_t)query);
+    if (own == NULL || PyErr_CheckSignals() < 0)
+        return FAILED;
+    if (!PyList_CheckExact(own) || (end - begin) * PyList_Size(own) > MANY_PAIRS)
+        return UNUSUAL;
+    Status status = open_texts(needles, lists[0], begin, end, isascii);
+    if (status == PLAIN)
+        status = open_texts(texts, own, 0, PyList_Size(own), isascii);
+    if (status == PLAIN) {
+        PyThreadState *state = needles->bytes + texts->bytes >= LONG_SEARCH ? PyEval_SaveThread() : NULL;
+        status = search_texts(needles, texts, query, begin, ways, found);
+        if (state != NULL)
+            PyEval_RestoreThread(state);
+    }
+    close_texts(needles);
+    close_texts(texts);
+    return status;
+}
+
+PyDoc_STRVAR(find_texts_doc,
+    "find_texts(needles, start, texts, first, last, ways)\n--\n\n"
+    "The pairs of texts of which one occurs in the other, apart from white space, in the queries from `first` to\n"
+    "`last`, as one bytearray: query, number of the needle, rank of the text, and the way. The ways are 1, the needle\n"
+    "is in the text, 2, the text is in the needle, and 4, both are blank; `ways` adds those that count.\n\n"
+    "None if the data is not plain, has very many pairs, or takes too long to search.");
+
+static PyObject *
+find_texts(PyObject *module, PyObject *arguments)
+{
+    PyObject *lists[2], *starts, *result;
+    Py_ssize_t first, last;
+    int ways;
+    if (!PyArg_ParseTuple(arguments, "O!OO!nni:find_texts", &PyList_Type, &lists[0], &starts, &PyList_Type, &lists[1],
+                          &first, &last, &ways))
+        return NULL;
+    Py_ssize_t queries = PyList_Size(lists[1]);
+    if (first < 0 || first > last || last > queries) {
+        PyErr_SetString(PyExc_ValueError, "there are no such queries");
+        return NULL;
+    }
+    Py_buffer start;
+    if (open_offsets(starts, &start, queries, PyList_Size(lists[0]), first, last) < 0)
+        return NULL;
+    PyObject *isascii = PyObject_GetAttrString((PyObject *)&PyUnicode_Type, "isascii");
+    Texts needles = {0}, texts = {0};
+    Found found = {0};
+    Status status = isascii == NULL ? FAILED : PLAIN;
+    for (Py_ssize_t query = first; status == PLAIN && query < last; query++)
+        status = search_query(&needles, &texts, lists, start.buf, query, ways, isascii, &found);
+    result = status == PLAIN ? numbers_in(&found) : result_of(status, NULL);
+    Py_XDECREF(isascii);
+    free(needles.all);
+    free(texts.all);
+    free(found.numbers);
+    PyBuffer_Release(&start);
+    return result;
+}
+
+/* ---- The module ---- */
+
+static PyMethodDef methods[] = {
+    {"find_in_lists", find_in_lists, METH_VARARGS, find_in_lists_doc},
+    {"find_in_dicts", find_in_dicts, METH_VARARGS, find_in_dicts_doc},
+    {"find_texts", find_texts, METH_VARARGS, find_texts_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "native",
+    .m_doc = "Loops over the user's items, compiled.",
+    .m_methods = methods,
+};
+
+PyMODINIT_FUNC
+PyInit_native(void)
+{
+    return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,27 @@
+# The functions of the compiled kernel. Each returns None if the data is not plain: then its twin decides.
+
+from collections.abc import Sequence
+from typing import Any
+
+from karat._internal.arrays import Bools, Floats, Ints
+
+# Query, rank and gold number of every place of the gold keys. Twin: `Lists`.
+def find_in_lists(rankings: list[Sequence[Any]], keys: list[str], start: Ints, depth: Ints, /) -> bytearray | None: ...
+
+# The score of each gold key, the number of greater ones, and whether another is equal. Twin: `Dicts`.
+def find_in_dicts(
+    dicts: list[Any],
+    keys: list[str],
+    start: Ints,
+    single: bool,
+    numbers: bool,
+    own: Floats,
+    above: Ints,
+    tied: Bools,
+    /,
+) -> bool | None: ...
+
+# Query, needle, rank and way of each pair of texts of which one occurs in the other. Twins: `Contains`, `spans`.
+def find_texts(
+    needles: list[str], start: Ints, texts: list[list[str]], first: int, last: int, ways: int, /
+) -> bytearray | None: ...
