@@ -30,6 +30,7 @@ CASES = (
     "fuzzy-ragas",
     "quotes-contains",
     "quotes-spans",
+    "chunking",
     "remem",
     "intervals",
     "llm",

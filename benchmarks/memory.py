@@ -17,7 +17,7 @@ from benchmarks.peers import by_karat
 _STATUS = Path("/proc/self/status")
 _CLEAR = Path("/proc/self/clear_refs")
 _SIZE = "W3"
-_TARGET = 0.5
+_TARGET = 0.1
 _MEGABYTE = 1e6
 
 
