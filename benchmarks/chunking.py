@@ -1,4 +1,4 @@
-"""Gold ranges and retrieved chunks: karat's judge `spans` against the scorer of chunking_evaluation, in its environment.
+"""Gold ranges and retrieved chunks: the judge `spans` against the scorer of chunking_evaluation, in its environment.
 
 The scorer is what that package runs for a chunking: the chunks that hold gold are counted for each question, then
 recall, precision and IoU are computed on as many retrieved chunks. karat evaluates the same three on the top 10.
@@ -68,7 +68,11 @@ def questions() -> Questions:
     for _ in range(_QUESTIONS):
         number = random.randrange(_DOCUMENTS)
         begins = random.sample(range(0, _LENGTH - _GOLD, _GOLD), random.randint(1, 3))  # ranges do not overlap
-        gold = [{"start_index": at, "end_index": at + random.randint(50, _GOLD)} for at in begins]
+        ends = [at + random.randint(50, _GOLD) for at in begins]
+        gold: list[Range] = [
+            {"start_index": at, "end_index": end, "content": texts[number][at:end]}
+            for at, end in zip(begins, ends, strict=True)
+        ]
         own = [chunk for chunk in chunks if chunk["corpus_id"] == f"d{number}"]
         near = [
             chunk
@@ -78,8 +82,6 @@ def questions() -> Questions:
         top = random.sample(near, min(4, len(near)))
         top += random.sample(own, _DEPTH - len(top))
         random.shuffle(top)
-        for one in gold:
-            one["content"] = texts[number][one["start_index"] : one["end_index"]]
         made.document.append(f"d{number}")
         made.gold.append(gold)
         made.retrieved.append(top)

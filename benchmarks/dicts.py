@@ -30,35 +30,28 @@ PLANS = {"W2": Plan(7, 3, 5.5, 5, 20), "W3": Plan(5, 1, 16, 12, 30)}
 
 def measure(size: str) -> list[Outcome]:
     """Compare karat with pytrec_eval in both orders, and with ranx in one."""
-    plan = PLANS[size]
-    data = workloads.dicts(workloads.SIZES[size])
+    plan, shuffled = PLANS[size], workloads.dicts(workloads.SIZES[size])
     warm_up_ranx()
-    outcomes = []
-    for order, target in (("shuffled", plan.shuffled), ("in rank order", plan.ranked)):
-        if order != "shuffled":
-            data = workloads.in_rank_order(data)
-        check_agreement(by_karat(data), by_pytrec_eval(data), data.gold)
-        entries = {
-            "karat": Entry(by_karat, lambda: data, plan.repetitions),
-            "pytrec_eval": Entry(by_pytrec_eval, lambda: data, plan.repetitions),
-        }
-        if order == "shuffled":
-            entries["ranx"] = Entry(by_ranx, lambda: data, plan.ranx_repetitions)
-        least = best(entries)
-        targets = {"pytrec_eval": target, "ranx": plan.over_ranx}
-        outcomes += [
-            speedup(
-                f"dicts-{size}",
-                peer,
-                ours=least["karat"],
-                theirs=least[peer],
-                target=targets[peer],
-                note=f"items {order}",
-            )
-            for peer in entries
-            if peer != "karat"
-        ]
-    return outcomes
+    outcomes = _compare(size, "shuffled", shuffled, {"pytrec_eval": plan.shuffled, "ranx": plan.over_ranx})
+    ranked = workloads.in_rank_order(shuffled)
+    del shuffled
+    return [*outcomes, *_compare(size, "in rank order", ranked, {"pytrec_eval": plan.ranked})]
+
+
+def _compare(size: str, order: str, data: workloads.Data, targets: dict[str, float]) -> list[Outcome]:
+    """Compare karat with the peers that have a target."""
+    plan = PLANS[size]
+    check_agreement(by_karat(data), by_pytrec_eval(data), data.gold)
+    entries = {
+        "karat": Entry(by_karat, lambda: data, plan.repetitions),
+        "pytrec_eval": Entry(by_pytrec_eval, lambda: data, plan.repetitions),
+        "ranx": Entry(by_ranx, lambda: data, plan.ranx_repetitions),
+    }
+    least = best({name: entry for name, entry in entries.items() if name in ("karat", *targets)})
+    return [
+        speedup(f"dicts-{size}", peer, ours=least["karat"], theirs=least[peer], target=target, note=f"items {order}")
+        for peer, target in targets.items()
+    ]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Quotes searched in chunks: karat against two Python loops, and against itself on a tenth of the data.
 
-One loop is what a user would write: white space is folded, then `in`. The other is only `in`: it misses quotes with other
-white space, and is the limit of what any search in Python can reach.
+One loop is what a user would write: white space is folded, then `in`. The other is only `in`: it misses quotes with
+other white space, and is the limit of what any search in Python can reach.
 """
 
 from __future__ import annotations
