@@ -1,4 +1,7 @@
-"""Files: the same run and gold as Parquet and as TREC text, read and evaluated by karat and its peers."""
+"""Files: the same run and gold as Parquet and as TREC text, read and evaluated by karat and its peers.
+
+W2 and W3 as Parquet files with one row per item, and W2 as TREC text; reading is included.
+"""
 
 from __future__ import annotations
 

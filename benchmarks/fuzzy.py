@@ -1,4 +1,7 @@
-"""Similar texts: karat against ragas with equal scores, in the environment of ragas."""
+"""Similar texts: karat against ragas with equal scores, in the environment of ragas.
+
+1,000 samples of 5 gold × 10 retrieved texts of 500 characters, by the default metric of ragas.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""LLM requests: the engine with the real client against a scripted server on localhost."""
+"""LLM requests: the engine with the real client against a scripted server on localhost.
+
+1,000 requests of 50 ms, 32 at a time; a second run, a killed run, 20 % faults, and memory.
+"""
 
 from __future__ import annotations
 

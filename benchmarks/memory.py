@@ -1,4 +1,7 @@
-"""Memory: the peak allocation of the call divided by the size of its input."""
+"""Memory: the peak allocation of the call divided by the size of its input.
+
+W3 as dicts and as lists.
+"""
 
 from __future__ import annotations
 
