@@ -1,7 +1,8 @@
 """Quotes searched in chunks: karat against two Python loops, and against itself on a tenth of the data.
 
-1,000 queries with one quote of 200 characters and 10 chunks of 1,000, freshly loaded; and ten times as many. One loop is what a user would write: white space is folded, then `in`. The other is only `in`: it misses quotes with
-other white space, and is the limit of what any search in Python can reach.
+1,000 queries with one quote of 200 characters and 10 chunks of 1,000, freshly loaded; and ten times as many. One loop
+is what a user would write: white space is folded, then `in`. The other is only `in`: it misses quotes with other white
+space, and is the limit of what any search in Python can reach.
 """
 
 from __future__ import annotations

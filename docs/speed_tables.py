@@ -58,7 +58,8 @@ def cases() -> str:
     rows = ["| case | what it measures |", "|---|---|"]
     for module in dict.fromkeys(o["case"].partition("-")[0] for o in _outcomes()):
         text = ast.get_docstring(ast.parse((RESULTS.parent / f"{module}.py").read_text("utf-8"))) or ""
-        rows.append(f"| `{module}` | {' '.join(' '.join(text.split('\n\n')[:2]).split())} |")
+        first_two = " ".join(text.split("\n\n")[:2])
+        rows.append(f"| `{module}` | {' '.join(first_two.split())} |")
     return "\n".join(rows)
 
 
