@@ -42,6 +42,7 @@ CASES = (
     "memory-lists",
     "startup-import",
     "startup-help",
+    "startup-eval",
 )
 
 LONG_CASES = ("files-100M", "growth")
