@@ -8,7 +8,6 @@ One item may satisfy two gold items, and two items the same one. The views handl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from math import inf
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
@@ -185,7 +184,8 @@ class Hits:
         """A copy with other totals, notes, failures, steps or facts on the gold; the matches are shared."""
         given: dict[str, Any] = {"totals": totals, "steps": steps, "gold_items": gold_items}
         given |= {"notes": notes and tuple(notes), "failed": failed and dict(failed)}
-        changed = copy(self)
+        changed = Hits.__new__(Hits)
+        changed.__dict__.update(self.__dict__)
         changed.__dict__.update({name: value for name, value in given.items() if value is not None})
         changed.__dict__.update(_views={}, _columns={}, _without={}, _condensed=None)
         return changed
