@@ -28,6 +28,7 @@ CASES = (
     "tiny",
     "steps",
     "fuzzy-ragas",
+    "single-ragas",
     "quotes-contains",
     "quotes-spans",
     "remem",
