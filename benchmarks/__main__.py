@@ -39,6 +39,7 @@ CASES = (
     "files-W3",
     "files-trec",
     "spark",
+    "save-W3",
     "memory-dicts",
     "memory-lists",
     "startup-import",
