@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from secrets import token_urlsafe
 from shlex import quote
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -134,6 +133,8 @@ def _inputs(options: Namespace) -> list[Path]:
 
 def _serve(options: Namespace, wanted: Wanted, prepared: object) -> None:
     """Open the labels, and serve the page."""
+    from secrets import token_urlsafe
+
     from karat.cli.view import listen_at, open_browser
     from karat.gold.labels import LabelFile, labels_path, parse_scale
     from karat.web.label.label_desk import Desk

@@ -284,7 +284,8 @@ Columns = list[list[Sequence[Any]]]
 def _best(rankings: Rankings, fields: Sequence[Field], c: Convention, ranks: int) -> Columns:
     """The top items of each ranking; long rankings by score are not sorted completely."""
     if isinstance(rankings, Dicts) or (isinstance(rankings, Table) and rankings.scores is not None):
-        items, scores = zip(*_by_score(rankings, c, ranks), strict=True)
+        with np.errstate(over="ignore"):  # a score that is too large for single precision is infinite
+            items, scores = zip(*_by_score(rankings, c, ranks), strict=True)
         return [*repeat(list(items), len(fields)), list(scores)]
     columns: list[Iterator[Sequence[Any]]] = [rankings.each(field, c) for field in fields]
     in_order = rankings.sorted_scores(c)
@@ -307,11 +308,14 @@ def _by_score(rankings: Dicts | Table, c: Convention, ranks: int) -> Iterator[tu
 
 def _order(scores: Floats, names: Sequence[Any], c: Convention, ranks: int) -> list[int]:
     """The top items of a ranking by score; items that cannot be among them are not sorted."""
-    with np.errstate(over="ignore"):
-        compared = scores.astype(precision_of(c)[1])
+    compared = scores.astype(precision_of(c)[1])
     likely = np.arange(len(scores))
     if len(scores) > ranks:
-        likely = np.flatnonzero(compared >= np.partition(compared, len(scores) - ranks)[len(scores) - ranks])
+        likely = (compared >= np.partition(compared, len(scores) - ranks)[len(scores) - ranks]).nonzero()[0]
+        compared = compared[likely]
+    if len(set(compared.tolist())) == len(compared):  # without ties no id decides
+        best: list[int] = likely[compared.argsort()[::-1]].tolist()
+        return best
     rows = likely.tolist()
     return [rows[i] for i in order(scores[likely], [as_id(names[i]) for i in rows], c)[:ranks]]
 

@@ -323,8 +323,8 @@ def _check_keys(column: Sequence[Mapping[Any, Any]], where: Where) -> None:
     type, and null, True and False are looked up; other keys that are no ids can match no gold.
     """
     few = sum(map(len, column)) <= _FEW
-    some = chain.from_iterable(column) if few else (next(iter(scored)) for scored in column if scored)
-    _check_types(set(map(type, some)), column, where, "retrieved")
+    types = item_types(column) if few else {type(next(iter(scored))) for scored in column if scored}
+    _check_types(types, column, where, "retrieved")
     if not (few or all(scored.keys().isdisjoint(_LIKE_IDS) for scored in column)):
         check_items(column, where, "retrieved")
 
