@@ -26,7 +26,7 @@
 #define PREFETCH(address) ((void)(address))
 #endif
 #define AHEAD 16 /* items whose memory is requested before the first of them is read */
-#define QUERIES_PER_SIGNAL_CHECK 1024
+#define ITEMS_PER_SIGNAL_CHECK (1 << 18)
 
 typedef enum { FAILED = -1, PLAIN = 0, UNUSUAL = 1 } Status; /* FAILED: a Python error is set, or memory is used up */
 
@@ -82,10 +82,14 @@ item_of(PyObject *sequence, int is_list, Py_ssize_t at)
     return is_list ? PyList_GetItem(sequence, at) : PyTuple_GetItem(sequence, at);
 }
 
+/* Let Ctrl-C end a call, now and then. Signal handlers are the user's code: no borrowed reference survives them. */
 static int
-check_signals(Py_ssize_t query)
+check_signals(Py_ssize_t *work)
 {
-    return query % QUERIES_PER_SIGNAL_CHECK == QUERIES_PER_SIGNAL_CHECK - 1 ? PyErr_CheckSignals() : 0;
+    if (*work < ITEMS_PER_SIGNAL_CHECK)
+        return 0;
+    *work = 0;
+    return PyErr_CheckSignals();
 }
 
 /* ---- Results ---- */
@@ -192,23 +196,30 @@ is_ascii(const char *bytes, Py_ssize_t size)
     return all < 128;
 }
 
-/* The bytes of each key; 0 if one is not ASCII, or has a lone surrogate. */
-static int
+/* A string that has no UTF-8 form because of a lone surrogate is unusual. Making the error may run the garbage
+ * collector, and so the user's code: no borrowed reference survives that. */
+static Status
+no_bytes(void)
+{
+    if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+        return FAILED;
+    PyErr_Clear();
+    return UNUSUAL;
+}
+
+/* The bytes of each key; `by_bytes` is 0 if one is not ASCII. */
+static Status
 read_bytes(KeyTable *table)
 {
-    for (Py_ssize_t i = 0; i < table->count; i++) {
+    table->by_bytes = 1;
+    for (Py_ssize_t i = 0; table->by_bytes && i < table->count; i++) {
         Key *own = &table->keys[i];
         own->bytes = PyUnicode_AsUTF8AndSize(own->key, &own->size);
-        if (own->bytes == NULL) {
-            if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
-                return -1;
-            PyErr_Clear();
-            return 0;
-        }
-        if (!is_ascii(own->bytes, own->size))
-            return 0;
+        if (own->bytes == NULL)
+            return no_bytes();
+        table->by_bytes = is_ascii(own->bytes, own->size);
     }
-    return 1;
+    return PLAIN;
 }
 
 /* Same key, given the same code. */
@@ -237,9 +248,10 @@ fill_table(KeyTable *table, PyObject *keys, int64_t begin, int64_t end)
             return UNUSUAL;
         table->keys[gold - begin] = (Key){.key = key, .gold = gold};
     }
-    table->by_bytes = table->count <= FEW_KEYS ? read_bytes(table) : 0;
-    if (table->by_bytes < 0)
-        return FAILED;
+    table->by_bytes = 0;
+    Status status = table->count <= FEW_KEYS ? read_bytes(table) : PLAIN;
+    if (status != PLAIN)
+        return status;
     Py_ssize_t size = 64;
     while (size < 8 * table->count)
         size *= 2;
@@ -263,30 +275,29 @@ fill_table(KeyTable *table, PyObject *keys, int64_t begin, int64_t end)
     return PLAIN;
 }
 
-/* The gold key that an item is, or -1; -2 if a Python error is set. */
-static int64_t
-gold_of(const KeyTable *table, PyObject *item)
+/* The number of the gold key that an item is, or -1. */
+static Status
+gold_of(const KeyTable *table, PyObject *item, int64_t *gold)
 {
     const char *bytes = NULL;
     Py_ssize_t size = 0;
     uint64_t code;
+    *gold = -1;
     if (table->by_bytes) {
         bytes = PyUnicode_AsUTF8AndSize(item, &size);
-        if (bytes == NULL) {
-            if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
-                return -2;
-            PyErr_Clear(); /* a lone surrogate: not ASCII */
-            return -1;
-        }
+        if (bytes == NULL)
+            return no_bytes();
         code = code_of(bytes, size);
     } else
         code = mixed((uint64_t)PyObject_Hash(item));
     for (uint64_t slot = code & table->mask; table->slots[slot]; slot = (slot + 1) & table->mask) {
         const Key *own = &table->keys[table->slots[slot] - 1];
-        if (own->code == code && same_key(table, own, item, bytes, size))
-            return own->gold;
+        if (own->code == code && same_key(table, own, item, bytes, size)) {
+            *gold = own->gold;
+            break;
+        }
     }
-    return -1;
+    return PLAIN;
 }
 
 static Status
@@ -307,8 +318,11 @@ search_ranking(const KeyTable *table, PyObject *ranking, int64_t query, int64_t 
         for (int i = 0; i < count; i++) {
             if (!PyUnicode_CheckExact(items[i]))
                 return UNUSUAL;
-            int64_t gold = table->count ? gold_of(table, items[i]) : -1;
-            if (gold == -2 || (gold >= 0 && add_found(found, (int64_t[]){query, first + i + 1, gold}, 3) < 0))
+            int64_t gold = -1;
+            Status status = table->count ? gold_of(table, items[i], &gold) : PLAIN;
+            if (status != PLAIN)
+                return status;
+            if (gold >= 0 && add_found(found, (int64_t[]){query, first + i + 1, gold}, 3) < 0)
                 return FAILED;
         }
     }
@@ -339,15 +353,16 @@ find_in_lists(PyObject *module, PyObject *arguments)
     KeyTable table = {0};
     Found found = {0};
     Status status = PLAIN;
-    for (Py_ssize_t query = 0; status == PLAIN && query < queries; query++) {
-        PyObject *ranking = PyList_GetItem(rankings, query);
-        if (ranking == NULL || check_signals(query) < 0) {
+    for (Py_ssize_t query = 0, work = 0; status == PLAIN && query < queries; query++) {
+        PyObject *ranking = check_signals(&work) < 0 ? NULL : PyList_GetItem(rankings, query);
+        if (ranking == NULL) {
             status = FAILED;
             break;
         }
         status = fill_table(&table, keys, bounds[query], bounds[query + 1]);
         if (status == PLAIN)
             status = search_ranking(&table, ranking, query, (int64_t *)depth.buf + query, &found);
+        work += ((int64_t *)depth.buf)[query] + table.count + 1;
     }
     result = status == PLAIN ? numbers_in(&found) : result_of(status, NULL);
     free(table.keys);
@@ -470,11 +485,11 @@ integer_of(PyObject *key)
     return PyLong_FromString(text, NULL, 10);
 }
 
-/* The value of a gold key, borrowed: found as text or as an integer; NULL if it is not there. Both is unusual. */
+/* The value of a gold key, a new reference: found as text or as an integer; NULL if it is not there. Both is unusual. */
 static Status
 look_up(PyObject *dict, PyObject *key, int numbers, PyObject **value)
 {
-    *value = PyDict_GetItemWithError(dict, key);
+    *value = Py_XNewRef(PyDict_GetItemWithError(dict, key)); /* the next lookup may remove it from the dict */
     if (*value == NULL && PyErr_Occurred())
         return FAILED;
     if (!numbers)
@@ -482,14 +497,16 @@ look_up(PyObject *dict, PyObject *key, int numbers, PyObject **value)
     PyObject *number = integer_of(key);
     if (number == NULL)
         return PyErr_Occurred() ? FAILED : PLAIN;
-    PyObject *other = PyDict_GetItemWithError(dict, number);
+    PyObject *other = Py_XNewRef(PyDict_GetItemWithError(dict, number));
     Py_DECREF(number);
     if (other == NULL)
         return PyErr_Occurred() ? FAILED : PLAIN;
-    if (*value != NULL)
-        return UNUSUAL;
-    *value = other;
-    return PLAIN;
+    if (*value == NULL) {
+        *value = other;
+        return PLAIN;
+    }
+    Py_DECREF(other);
+    return UNUSUAL;
 }
 
 typedef struct {
@@ -521,6 +538,7 @@ rank_gold(Scores *scores, PyObject *dict, PyObject *keys, int64_t begin, int64_t
             status = number_in(value, scores->single, &ranks.own[gold]);
             count_above(scores, ranks.own[gold], &ranks.above[gold], &ranks.tied[gold]);
         }
+        Py_XDECREF(value);
         Py_DECREF(key);
     }
     return status;
@@ -552,9 +570,9 @@ find_in_dicts(PyObject *module, PyObject *arguments)
     Status status = opened == 3 ? PLAIN : FAILED;
     const int64_t *bounds = start.buf;
     Scores scores = {.single = single, .finite = 1};
-    for (Py_ssize_t query = 0; status == PLAIN && query < queries; query++) {
-        PyObject *dict = PyList_GetItem(dicts, query);
-        if (dict == NULL || check_signals(query) < 0) {
+    for (Py_ssize_t query = 0, work = 0; status == PLAIN && query < queries; query++) {
+        PyObject *dict = check_signals(&work) < 0 ? NULL : PyList_GetItem(dicts, query);
+        if (dict == NULL) {
             status = FAILED;
             break;
         }
@@ -562,6 +580,7 @@ find_in_dicts(PyObject *module, PyObject *arguments)
         Py_INCREF(dict); /* `__eq__` of a key may remove it from the list */
         status = rank_gold(&scores, dict, keys, bounds[query], bounds[query + 1], numbers, ranks);
         Py_DECREF(dict);
+        work += scores.count * (scores.descending ? 1 : bounds[query + 1] - bounds[query] + 1) + 1;
     }
     result = result_of(status, scores.finite ? Py_True : Py_False);
     free(scores.all);
@@ -778,12 +797,8 @@ encode(PyObject *item, PyObject *isascii, Text *text)
     char *bytes;
     Py_ssize_t size;
     text->owner = ascii == Py_True ? Py_NewRef(item) : PyUnicode_AsUTF8String(item);
-    if (text->owner == NULL) {
-        if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
-            return FAILED;
-        PyErr_Clear();
-        return UNUSUAL; /* a lone surrogate */
-    }
+    if (text->owner == NULL)
+        return no_bytes();
     if (ascii == Py_True)
         bytes = (char *)PyUnicode_AsUTF8AndSize(item, &size);
     else if (PyBytes_AsStringAndSize(text->owner, &bytes, &size) < 0)
@@ -808,6 +823,7 @@ open_texts(Texts *texts, PyObject *list, int64_t begin, int64_t end, PyObject *i
         if (!PyUnicode_CheckExact(item))
             return UNUSUAL;
         Text *text = &all[texts->count];
+        text->owner = NULL;
         Status status = encode(item, isascii, text);
         if (text->owner != NULL)
             texts->count++;
@@ -856,8 +872,8 @@ search_query(Texts *needles, Texts *texts, PyObject *lists[2], const int64_t *bo
              PyObject *isascii, Found *found)
 {
     int64_t begin = bounds[query], end = bounds[query + 1];
-    PyObject *own = PyList_GetItem(lists[1], (Py_ssize_t)query);
-    if (own == NULL || PyErr_CheckSignals() < 0)
+    PyObject *own = PyErr_CheckSignals() < 0 ? NULL : PyList_GetItem(lists[1], (Py_ssize_t)query);
+    if (own == NULL)
         return FAILED;
     if (!PyList_CheckExact(own) || (end - begin) * PyList_Size(own) > MANY_PAIRS)
         return UNUSUAL;
