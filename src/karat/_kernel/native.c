@@ -130,9 +130,10 @@ result_of(Status status, PyObject *plain)
 /* ---- Gold keys in lists ---- */
 
 /* The gold keys of one query in a hash table. Few ASCII keys have a code of their bytes, which costs less to compute
- * than a string's hash; it could be attacked, so many keys have the hash. Other strings have the hash, too: their
- * bytes would be encoded and stored in the user's objects. */
+ * than a string's hash; it could be attacked, so many keys have the hash. Other strings are encoded to read their
+ * bytes, and keep them: after the first one, all keys of the call have the hash. */
 #define FEW_KEYS 64
+#define MOST_KEYS INT32_MAX /* what a slot can number */
 
 typedef struct {
     uint64_t code;
@@ -149,6 +150,7 @@ typedef struct {
     Py_ssize_t count;
     uint64_t mask;
     int by_bytes;
+    int met_other; /* a string that is not ASCII */
 } KeyTable;
 
 static uint64_t
@@ -166,16 +168,16 @@ eight_bytes(const char *bytes)
     return number;
 }
 
-/* The code of a key's bytes: of its length, and its first, middle and last bytes. */
-static uint64_t
-code_of(const char *bytes, Py_ssize_t size)
+/* The code of a string's bytes: of its length, and its first, middle and last bytes. -1 if the string is not ASCII. */
+static int
+read_code(PyObject *string, const char *bytes, Py_ssize_t size, uint64_t *code)
 {
-    uint64_t first = 0, last = 0;
+    uint64_t first = 0, middle = 0, last = 0;
     if (size >= 8) {
         last = eight_bytes(bytes + size - 8);
         first = eight_bytes(bytes);
         if (size > 16)
-            first ^= mixed(eight_bytes(bytes + size / 2 - 4));
+            middle = eight_bytes(bytes + size / 2 - 4);
     } else if (size >= 4) {
         uint32_t four[2];
         memcpy(four, bytes, 4);
@@ -184,16 +186,10 @@ code_of(const char *bytes, Py_ssize_t size)
     } else
         for (Py_ssize_t at = 0; at < size; at++)
             last = (last << 8) | (unsigned char)bytes[at];
-    return mixed(last ^ mixed(first + (uint64_t)size));
-}
-
-static int
-is_ascii(const char *bytes, Py_ssize_t size)
-{
-    unsigned char all = 0;
-    for (Py_ssize_t at = 0; at < size; at++)
-        all |= (unsigned char)bytes[at];
-    return all < 128;
+    *code = mixed(last ^ mixed((first ^ mixed(middle)) + (uint64_t)size));
+    if ((first | middle | last) & UINT64_C(0x8080808080808080))
+        return -1;
+    return size <= 24 || PyUnicode_GetLength(string) == size ? 0 : -1; /* up to 24, these are all bytes */
 }
 
 /* A string that has no UTF-8 form because of a lone surrogate is unusual. Making the error may run the garbage
@@ -207,17 +203,16 @@ no_bytes(void)
     return UNUSUAL;
 }
 
-/* The bytes of each key; `by_bytes` is 0 if one is not ASCII. */
+/* The bytes of each key and their code, unless a key is not ASCII. */
 static Status
 read_bytes(KeyTable *table)
 {
-    table->by_bytes = 1;
-    for (Py_ssize_t i = 0; table->by_bytes && i < table->count; i++) {
+    for (Py_ssize_t i = 0; !table->met_other && i < table->count; i++) {
         Key *own = &table->keys[i];
         own->bytes = PyUnicode_AsUTF8AndSize(own->key, &own->size);
         if (own->bytes == NULL)
             return no_bytes();
-        table->by_bytes = is_ascii(own->bytes, own->size);
+        table->met_other = read_code(own->key, own->bytes, own->size, &own->code) < 0;
     }
     return PLAIN;
 }
@@ -231,10 +226,36 @@ same_key(const KeyTable *table, const Key *own, PyObject *item, const char *byte
     return own->key == item || PyUnicode_Compare(own->key, item) == 0;
 }
 
-/* Fill the table with the keys of a query. A key that occurs twice is unusual. */
+/* Put the keys into the slots. A key that occurs twice is unusual. */
+static Status
+fill_slots(KeyTable *table)
+{
+    Status status = table->count <= FEW_KEYS ? read_bytes(table) : PLAIN;
+    if (status != PLAIN)
+        return status;
+    table->by_bytes = table->count <= FEW_KEYS && !table->met_other;
+    memset(table->slots, 0, ((size_t)table->mask + 1) * sizeof(uint32_t));
+    for (Py_ssize_t i = 0; i < table->count; i++) {
+        Key *own = &table->keys[i];
+        if (!table->by_bytes)
+            own->code = mixed((uint64_t)PyObject_Hash(own->key));
+        uint64_t slot = own->code & table->mask;
+        for (; table->slots[slot]; slot = (slot + 1) & table->mask) {
+            const Key *other = &table->keys[table->slots[slot] - 1];
+            if (other->code == own->code && same_key(table, other, own->key, own->bytes, own->size))
+                return UNUSUAL;
+        }
+        table->slots[slot] = (uint32_t)i + 1;
+    }
+    return PLAIN;
+}
+
+/* Fill the table with the keys of a query. */
 static Status
 fill_table(KeyTable *table, PyObject *keys, int64_t begin, int64_t end)
 {
+    if (end - begin > MOST_KEYS)
+        return UNUSUAL;
     table->count = (Py_ssize_t)(end - begin);
     Key *larger = grown(table->keys, &table->room, table->count, sizeof(Key));
     if (larger == NULL && table->count)
@@ -248,10 +269,6 @@ fill_table(KeyTable *table, PyObject *keys, int64_t begin, int64_t end)
             return UNUSUAL;
         table->keys[gold - begin] = (Key){.key = key, .gold = gold};
     }
-    table->by_bytes = 0;
-    Status status = table->count <= FEW_KEYS ? read_bytes(table) : PLAIN;
-    if (status != PLAIN)
-        return status;
     Py_ssize_t size = 64;
     while (size < 8 * table->count)
         size *= 2;
@@ -260,24 +277,12 @@ fill_table(KeyTable *table, PyObject *keys, int64_t begin, int64_t end)
         return FAILED;
     table->slots = slots;
     table->mask = (uint64_t)size - 1;
-    memset(slots, 0, (size_t)size * sizeof(uint32_t));
-    for (Py_ssize_t i = 0; i < table->count; i++) {
-        Key *own = &table->keys[i];
-        own->code = table->by_bytes ? code_of(own->bytes, own->size) : mixed((uint64_t)PyObject_Hash(own->key));
-        uint64_t slot = own->code & table->mask;
-        for (; slots[slot]; slot = (slot + 1) & table->mask) {
-            const Key *other = &table->keys[slots[slot] - 1];
-            if (other->code == own->code && same_key(table, other, own->key, own->bytes, own->size))
-                return UNUSUAL;
-        }
-        slots[slot] = (uint32_t)i + 1;
-    }
-    return PLAIN;
+    return fill_slots(table);
 }
 
 /* The number of the gold key that an item is, or -1. */
 static Status
-gold_of(const KeyTable *table, PyObject *item, int64_t *gold)
+gold_of(KeyTable *table, PyObject *item, int64_t *gold)
 {
     const char *bytes = NULL;
     Py_ssize_t size = 0;
@@ -287,7 +292,10 @@ gold_of(const KeyTable *table, PyObject *item, int64_t *gold)
         bytes = PyUnicode_AsUTF8AndSize(item, &size);
         if (bytes == NULL)
             return no_bytes();
-        code = code_of(bytes, size);
+        if (read_code(item, bytes, size, &code) < 0) {
+            table->met_other = 1;
+            return fill_slots(table);
+        }
     } else
         code = mixed((uint64_t)PyObject_Hash(item));
     for (uint64_t slot = code & table->mask; table->slots[slot]; slot = (slot + 1) & table->mask) {
@@ -301,7 +309,7 @@ gold_of(const KeyTable *table, PyObject *item, int64_t *gold)
 }
 
 static Status
-search_ranking(const KeyTable *table, PyObject *ranking, int64_t query, int64_t *depth, Found *found)
+search_ranking(KeyTable *table, PyObject *ranking, int64_t query, int64_t *depth, Found *found)
 {
     int is_list = PyList_CheckExact(ranking);
     if (!is_list && !PyTuple_CheckExact(ranking))
