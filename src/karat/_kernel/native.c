@@ -38,6 +38,8 @@ grown(void *old, Py_ssize_t *room, Py_ssize_t needed, size_t itemsize)
 {
     if (needed <= *room)
         return old;
+    if (needed > PY_SSIZE_T_MAX / 2 / (Py_ssize_t)itemsize - 64)
+        return NULL;
     Py_ssize_t size = needed + needed / 2 + 64;
     void *memory = realloc(old, (size_t)size * itemsize);
     if (memory != NULL)
@@ -45,32 +47,35 @@ grown(void *old, Py_ssize_t *room, Py_ssize_t needed, size_t itemsize)
     return memory;
 }
 
-/* An array of 8-byte numbers, or of single bytes, of a given length, from an object with a buffer. */
+#define INTEGERS "lq" /* formats of 8-byte integers: `long`, `long long` */
+#define FLOATS "d"
+#define TRUTH "?"
+
+/* An array of a given length, format and item size from an object with a buffer. */
 static int
-open_array(PyObject *object, Py_buffer *view, Py_ssize_t size, Py_ssize_t itemsize, int writable)
+open_array(PyObject *object, Py_buffer *view, Py_ssize_t size, const char *formats, Py_ssize_t itemsize, int writable)
 {
-    if (PyObject_GetBuffer(object, view, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE) < 0)
+    if (PyObject_GetBuffer(object, view, PyBUF_ND | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) < 0)
         return -1;
-    if (view->len == size * itemsize)
+    const char *format = view->format == NULL ? "B" : view->format;
+    int fits = view->len == size * itemsize && view->itemsize == itemsize && (uintptr_t)view->buf % itemsize == 0;
+    if (fits && strlen(format) == 1 && strchr(formats, *format) != NULL)
         return 0;
+    PyErr_Format(PyExc_ValueError, "expected an aligned array of %zd items of format %s, got %zd bytes of format %s",
+                 size, formats, view->len, format);
     PyBuffer_Release(view);
-    PyErr_Format(PyExc_ValueError, "an array has %zd bytes, expected %zd", view->len, size * itemsize);
     return -1;
 }
 
-/* The offsets of all queries in their flat list of keys; those of the queries from `first` to `last` are checked. */
+/* The range of a query's keys among all `size` keys. */
 static int
-open_offsets(PyObject *object, Py_buffer *view, Py_ssize_t queries, Py_ssize_t keys, Py_ssize_t first, Py_ssize_t last)
+read_range(const Py_buffer *start, Py_ssize_t query, Py_ssize_t size, int64_t *begin, int64_t *end)
 {
-    if (open_array(object, view, queries + 1, 8, 0) < 0)
-        return -1;
-    const int64_t *start = view->buf;
-    int fits = start[first] >= 0 && start[last] <= keys;
-    for (Py_ssize_t query = first; query < last; query++)
-        fits &= start[query] <= start[query + 1];
-    if (fits)
+    const int64_t *offsets = start->buf;
+    *begin = offsets[query];
+    *end = offsets[query + 1];
+    if (*begin >= 0 && *begin <= *end && *end <= size)
         return 0;
-    PyBuffer_Release(view);
     PyErr_SetString(PyExc_ValueError, "the offsets do not fit the keys");
     return -1;
 }
@@ -351,26 +356,26 @@ find_in_lists(PyObject *module, PyObject *arguments)
         return NULL;
     Py_ssize_t queries = PyList_Size(rankings);
     Py_buffer start, depth;
-    if (open_offsets(starts, &start, queries, PyList_Size(keys), 0, queries) < 0)
+    if (open_array(starts, &start, queries + 1, INTEGERS, 8, 0) < 0)
         return NULL;
-    if (open_array(depths, &depth, queries, 8, 1) < 0) {
+    if (open_array(depths, &depth, queries, INTEGERS, 8, 1) < 0) {
         PyBuffer_Release(&start);
         return NULL;
     }
-    const int64_t *bounds = start.buf;
+    int64_t *sizes = depth.buf, begin, end;
     KeyTable table = {0};
     Found found = {0};
     Status status = PLAIN;
     for (Py_ssize_t query = 0, work = 0; status == PLAIN && query < queries; query++) {
         PyObject *ranking = check_signals(&work) < 0 ? NULL : PyList_GetItem(rankings, query);
-        if (ranking == NULL) {
+        if (ranking == NULL || read_range(&start, query, PyList_Size(keys), &begin, &end) < 0) {
             status = FAILED;
             break;
         }
-        status = fill_table(&table, keys, bounds[query], bounds[query + 1]);
+        status = fill_table(&table, keys, begin, end);
         if (status == PLAIN)
-            status = search_ranking(&table, ranking, query, (int64_t *)depth.buf + query, &found);
-        work += ((int64_t *)depth.buf)[query] + table.count + 1;
+            status = search_ranking(&table, ranking, query, &sizes[query], &found);
+        work += status == PLAIN ? table.count + sizes[query] + 1 : 0;
     }
     result = status == PLAIN ? numbers_in(&found) : result_of(status, NULL);
     free(table.keys);
@@ -568,33 +573,32 @@ find_in_dicts(PyObject *module, PyObject *arguments)
                           &single, &numbers, &given[1], &given[2], &given[3]))
         return NULL;
     Py_ssize_t queries = PyList_Size(dicts), size = PyList_Size(keys);
-    const Py_ssize_t itemsizes[3] = {8, 8, 1};
-    Py_buffer start, views[3] = {{0}};
-    if (open_offsets(given[0], &start, queries, size, 0, queries) < 0)
-        return NULL;
+    const char *const formats[4] = {INTEGERS, FLOATS, INTEGERS, TRUTH};
+    const Py_ssize_t sizes[4] = {queries + 1, size, size, size}, itemsizes[4] = {8, 8, 8, 1};
+    Py_buffer views[4]; /* `start`, and the three results */
     int opened = 0;
-    while (opened < 3 && open_array(given[opened + 1], &views[opened], size, itemsizes[opened], 1) == 0)
+    while (opened < 4 && open_array(given[opened], &views[opened], sizes[opened], formats[opened], itemsizes[opened],
+                                    opened > 0) == 0)
         opened++;
-    Status status = opened == 3 ? PLAIN : FAILED;
-    const int64_t *bounds = start.buf;
+    Status status = opened == 4 ? PLAIN : FAILED;
+    int64_t begin, end;
     Scores scores = {.single = single, .finite = 1};
     for (Py_ssize_t query = 0, work = 0; status == PLAIN && query < queries; query++) {
         PyObject *dict = check_signals(&work) < 0 ? NULL : PyList_GetItem(dicts, query);
-        if (dict == NULL) {
+        if (dict == NULL || read_range(&views[0], query, size, &begin, &end) < 0) {
             status = FAILED;
             break;
         }
-        Ranks ranks = {views[0].buf, views[1].buf, views[2].buf};
+        Ranks ranks = {views[1].buf, views[2].buf, views[3].buf};
         Py_INCREF(dict); /* `__eq__` of a key may remove it from the list */
-        status = rank_gold(&scores, dict, keys, bounds[query], bounds[query + 1], numbers, ranks);
+        status = rank_gold(&scores, dict, keys, begin, end, numbers, ranks);
         Py_DECREF(dict);
-        work += scores.count * (scores.descending ? 1 : bounds[query + 1] - bounds[query] + 1) + 1;
+        work += scores.count * (scores.descending ? 1 : (Py_ssize_t)(end - begin) + 1) + 1;
     }
     result = result_of(status, scores.finite ? Py_True : Py_False);
     free(scores.all);
     while (opened > 0)
         PyBuffer_Release(&views[--opened]);
-    PyBuffer_Release(&start);
     return result;
 }
 
@@ -876,12 +880,12 @@ search_texts(const Texts *needles, const Texts *texts, int64_t query, int64_t fi
 }
 
 static Status
-search_query(Texts *needles, Texts *texts, PyObject *lists[2], const int64_t *bounds, int64_t query, int ways,
+search_query(Texts *needles, Texts *texts, PyObject *lists[2], const Py_buffer *start, Py_ssize_t query, int ways,
              PyObject *isascii, Found *found)
 {
-    int64_t begin = bounds[query], end = bounds[query + 1];
-    PyObject *own = PyErr_CheckSignals() < 0 ? NULL : PyList_GetItem(lists[1], (Py_ssize_t)query);
-    if (own == NULL)
+    int64_t begin, end;
+    PyObject *own = PyErr_CheckSignals() < 0 ? NULL : PyList_GetItem(lists[1], query);
+    if (own == NULL || read_range(start, query, PyList_Size(lists[0]), &begin, &end) < 0)
         return FAILED;
     if (!PyList_CheckExact(own) || (end - begin) * PyList_Size(own) > MANY_PAIRS)
         return UNUSUAL;
@@ -921,14 +925,14 @@ find_texts(PyObject *module, PyObject *arguments)
         return NULL;
     }
     Py_buffer start;
-    if (open_offsets(starts, &start, queries, PyList_Size(lists[0]), first, last) < 0)
+    if (open_array(starts, &start, queries + 1, INTEGERS, 8, 0) < 0)
         return NULL;
     PyObject *isascii = PyObject_GetAttrString((PyObject *)&PyUnicode_Type, "isascii");
     Texts needles = {0}, texts = {0};
     Found found = {0};
     Status status = isascii == NULL ? FAILED : PLAIN;
     for (Py_ssize_t query = first; status == PLAIN && query < last; query++)
-        status = search_query(&needles, &texts, lists, start.buf, query, ways, isascii, &found);
+        status = search_query(&needles, &texts, lists, &start, query, ways, isascii, &found);
     result = status == PLAIN ? numbers_in(&found) : result_of(status, NULL);
     Py_XDECREF(isascii);
     free(needles.all);
