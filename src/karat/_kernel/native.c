@@ -722,7 +722,7 @@ find_bytes(const Byte *at, const Byte *end, const Byte *bytes, Py_ssize_t size, 
 static int
 matches_after(const Byte *at, const Byte *end, const Byte *place, const Byte *last, int64_t *steps)
 {
-    const Byte *begin = place;
+    const Byte *own = at, *begin = place;
     int same = 1;
     while (same && at < end) {
         int size = space_at(at, end), other = space_at(place, last);
@@ -737,7 +737,7 @@ matches_after(const Byte *at, const Byte *end, const Byte *place, const Byte *la
         for (; other > 0; other = space_at(place, last))
             place += other;
     }
-    *steps += place - begin;
+    *steps += (at - own) + (place - begin); /* white space of either may be much longer than that of the other */
     return same;
 }
 
@@ -745,7 +745,7 @@ matches_after(const Byte *at, const Byte *end, const Byte *place, const Byte *la
 static int
 matches_before(const Byte *begin, const Byte *at, const Byte *first, const Byte *place, int64_t *steps)
 {
-    const Byte *end = place;
+    const Byte *own = at, *end = place;
     int same = 1;
     while (same && at > begin) {
         int size = space_before(begin, at), other = space_before(first, place);
@@ -760,7 +760,7 @@ matches_before(const Byte *begin, const Byte *at, const Byte *first, const Byte 
         for (; other > 0; other = space_before(first, place))
             place -= other;
     }
-    *steps += end - place;
+    *steps += (own - at) + (end - place);
     return same;
 }
 
