@@ -614,7 +614,8 @@ typedef struct {
 } Text;
 
 #define ANCHOR_WITHIN 64 /* bytes */
-#define LONG_SEARCH (1 << 20) /* bytes, from which other threads may run during a search */
+#define LONG_SEARCH (1 << 22) /* bytes to search, from which other threads may run meanwhile */
+#define BYTES_PER_SIGNAL_CHECK (1 << 26)
 #define MANY_PAIRS 20000 /* of one query, from which the twin is faster, by an index */
 #define STEPS_PER_BYTE 16 /* comparisons, after which a search is left to the twin, whose time is always linear */
 
@@ -864,42 +865,68 @@ way_of(const Text *needle, const Text *text, int ways)
     return there > 0 ? TEXT_IN_NEEDLE : there;
 }
 
-/* Compare every needle of a query with every text. May be called without the GIL. */
+typedef struct {
+    Texts needles, texts;
+    int64_t query, first; /* the number of the first needle among those of all queries */
+    int ways;
+    Found found;
+} Search;
+
+/* Compare the next needles of a query with every text, up to a number of bytes. May be called without the GIL. */
 static Status
-search_texts(const Texts *needles, const Texts *texts, int64_t query, int64_t first, int ways, Found *found)
+search_some(Search *search, Py_ssize_t *next, int64_t most)
 {
-    for (Py_ssize_t i = 0; i < needles->count; i++)
+    const Texts *needles = &search->needles, *texts = &search->texts;
+    for (int64_t bytes = 0; *next < needles->count && bytes < most; ++*next) {
+        const Text *needle = &needles->all[*next];
+        bytes += texts->bytes + texts->count * (needle->end - needle->begin);
         for (Py_ssize_t j = 0; j < texts->count; j++) {
-            int way = way_of(&needles->all[i], &texts->all[j], ways);
+            int way = way_of(needle, &texts->all[j], search->ways);
             if (way < 0)
                 return UNUSUAL;
-            if (way && add_found(found, (int64_t[]){query, first + i, j + 1, way}, 4) < 0)
+            int64_t match[] = {search->query, search->first + *next, j + 1, way};
+            if (way && add_found(&search->found, match, 4) < 0)
                 return FAILED;
         }
+    }
     return PLAIN;
 }
 
+/* Compare every needle of a query with every text. */
 static Status
-search_query(Texts *needles, Texts *texts, PyObject *lists[2], const Py_buffer *start, Py_ssize_t query, int ways,
-             PyObject *isascii, Found *found)
+search_all(Search *search)
 {
-    int64_t begin, end;
-    PyObject *own = PyErr_CheckSignals() < 0 ? NULL : PyList_GetItem(lists[1], query);
-    if (own == NULL || read_range(start, query, PyList_Size(lists[0]), &begin, &end) < 0)
-        return FAILED;
-    if (!PyList_CheckExact(own) || (end - begin) * PyList_Size(own) > MANY_PAIRS)
-        return UNUSUAL;
-    Status status = open_texts(needles, lists[0], begin, end, isascii);
-    if (status == PLAIN)
-        status = open_texts(texts, own, 0, PyList_Size(own), isascii);
-    if (status == PLAIN) {
-        PyThreadState *state = needles->bytes + texts->bytes >= LONG_SEARCH ? PyEval_SaveThread() : NULL;
-        status = search_texts(needles, texts, query, begin, ways, found);
-        if (state != NULL)
-            PyEval_RestoreThread(state);
+    const Texts *needles = &search->needles, *texts = &search->texts;
+    Status status = PLAIN;
+    Py_ssize_t next = 0;
+    if ((int64_t)needles->count * texts->bytes + (int64_t)texts->count * needles->bytes < LONG_SEARCH)
+        return search_some(search, &next, INT64_MAX);
+    while (status == PLAIN && next < needles->count) {
+        PyThreadState *state = PyEval_SaveThread();
+        status = search_some(search, &next, BYTES_PER_SIGNAL_CHECK);
+        PyEval_RestoreThread(state);
+        if (PyErr_CheckSignals() < 0)
+            status = FAILED;
     }
-    close_texts(needles);
-    close_texts(texts);
+    return status;
+}
+
+static Status
+search_query(Search *search, PyObject *needles, PyObject *texts, const Py_buffer *start, PyObject *isascii)
+{
+    int64_t end;
+    PyObject *own = PyErr_CheckSignals() < 0 ? NULL : PyList_GetItem(texts, (Py_ssize_t)search->query);
+    if (own == NULL || read_range(start, (Py_ssize_t)search->query, PyList_Size(needles), &search->first, &end) < 0)
+        return FAILED;
+    if (!PyList_CheckExact(own) || (end - search->first) * PyList_Size(own) > MANY_PAIRS)
+        return UNUSUAL;
+    Status status = open_texts(&search->needles, needles, search->first, end, isascii);
+    if (status == PLAIN)
+        status = open_texts(&search->texts, own, 0, PyList_Size(own), isascii);
+    if (status == PLAIN)
+        status = search_all(search);
+    close_texts(&search->needles);
+    close_texts(&search->texts);
     return status;
 }
 
@@ -913,13 +940,13 @@ PyDoc_STRVAR(find_texts_doc,
 static PyObject *
 find_texts(PyObject *module, PyObject *arguments)
 {
-    PyObject *lists[2], *starts, *result;
+    PyObject *needles, *starts, *texts, *result;
     Py_ssize_t first, last;
-    int ways;
-    if (!PyArg_ParseTuple(arguments, "O!OO!nni:find_texts", &PyList_Type, &lists[0], &starts, &PyList_Type, &lists[1],
-                          &first, &last, &ways))
+    Search search = {0};
+    if (!PyArg_ParseTuple(arguments, "O!OO!nni:find_texts", &PyList_Type, &needles, &starts, &PyList_Type, &texts,
+                          &first, &last, &search.ways))
         return NULL;
-    Py_ssize_t queries = PyList_Size(lists[1]);
+    Py_ssize_t queries = PyList_Size(texts);
     if (first < 0 || first > last || last > queries) {
         PyErr_SetString(PyExc_ValueError, "there are no such queries");
         return NULL;
@@ -928,16 +955,14 @@ find_texts(PyObject *module, PyObject *arguments)
     if (open_array(starts, &start, queries + 1, INTEGERS, 8, 0) < 0)
         return NULL;
     PyObject *isascii = PyObject_GetAttrString((PyObject *)&PyUnicode_Type, "isascii");
-    Texts needles = {0}, texts = {0};
-    Found found = {0};
     Status status = isascii == NULL ? FAILED : PLAIN;
-    for (Py_ssize_t query = first; status == PLAIN && query < last; query++)
-        status = search_query(&needles, &texts, lists, &start, query, ways, isascii, &found);
-    result = status == PLAIN ? numbers_in(&found) : result_of(status, NULL);
+    for (search.query = first; status == PLAIN && search.query < last; search.query++)
+        status = search_query(&search, needles, texts, &start, isascii);
+    result = status == PLAIN ? numbers_in(&search.found) : result_of(status, NULL);
     Py_XDECREF(isascii);
-    free(needles.all);
-    free(texts.all);
-    free(found.numbers);
+    free(search.needles.all);
+    free(search.texts.all);
+    free(search.found.numbers);
     PyBuffer_Release(&start);
     return result;
 }
