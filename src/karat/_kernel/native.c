@@ -26,7 +26,7 @@
 #define PREFETCH(address) ((void)(address))
 #endif
 #define AHEAD 16 /* items whose memory is requested before the first of them is read */
-#define QUERIES_PER_SIGNAL_CHECK 1024
+#define ITEMS_PER_SIGNAL_CHECK (1 << 18)
 
 typedef enum { FAILED = -1, PLAIN = 0, UNUSUAL = 1 } Status; /* FAILED: a Python error is set, or memory is used up */
 
@@ -38,6 +38,8 @@ grown(void *old, Py_ssize_t *room, Py_ssize_t needed, size_t itemsize)
 {
     if (needed <= *room)
         return old;
+    if (needed > PY_SSIZE_T_MAX / 2 / (Py_ssize_t)itemsize - 64)
+        return NULL;
     Py_ssize_t size = needed + needed / 2 + 64;
     void *memory = realloc(old, (size_t)size * itemsize);
     if (memory != NULL)
@@ -45,32 +47,35 @@ grown(void *old, Py_ssize_t *room, Py_ssize_t needed, size_t itemsize)
     return memory;
 }
 
-/* An array of 8-byte numbers, or of single bytes, of a given length, from an object with a buffer. */
+#define INTEGERS "lq" /* formats of 8-byte integers: `long`, `long long` */
+#define FLOATS "d"
+#define TRUTH "?"
+
+/* An array of a given length, format and item size from an object with a buffer. */
 static int
-open_array(PyObject *object, Py_buffer *view, Py_ssize_t size, Py_ssize_t itemsize, int writable)
+open_array(PyObject *object, Py_buffer *view, Py_ssize_t size, const char *formats, Py_ssize_t itemsize, int writable)
 {
-    if (PyObject_GetBuffer(object, view, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE) < 0)
+    if (PyObject_GetBuffer(object, view, PyBUF_ND | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) < 0)
         return -1;
-    if (view->len == size * itemsize)
+    const char *format = view->format == NULL ? "B" : view->format;
+    int fits = view->len == size * itemsize && view->itemsize == itemsize && (uintptr_t)view->buf % itemsize == 0;
+    if (fits && strlen(format) == 1 && strchr(formats, *format) != NULL)
         return 0;
+    PyErr_Format(PyExc_ValueError, "expected an aligned array of %zd items of format %s, got %zd bytes of format %s",
+                 size, formats, view->len, format);
     PyBuffer_Release(view);
-    PyErr_Format(PyExc_ValueError, "an array has %zd bytes, expected %zd", view->len, size * itemsize);
     return -1;
 }
 
-/* The offsets of all queries in their flat list of keys; those of the queries from `first` to `last` are checked. */
+/* The range of a query's keys among all `size` keys. */
 static int
-open_offsets(PyObject *object, Py_buffer *view, Py_ssize_t queries, Py_ssize_t keys, Py_ssize_t first, Py_ssize_t last)
+read_range(const Py_buffer *start, Py_ssize_t query, Py_ssize_t size, int64_t *begin, int64_t *end)
 {
-    if (open_array(object, view, queries + 1, 8, 0) < 0)
-        return -1;
-    const int64_t *start = view->buf;
-    int fits = start[first] >= 0 && start[last] <= keys;
-    for (Py_ssize_t query = first; query < last; query++)
-        fits &= start[query] <= start[query + 1];
-    if (fits)
+    const int64_t *offsets = start->buf;
+    *begin = offsets[query];
+    *end = offsets[query + 1];
+    if (*begin >= 0 && *begin <= *end && *end <= size)
         return 0;
-    PyBuffer_Release(view);
     PyErr_SetString(PyExc_ValueError, "the offsets do not fit the keys");
     return -1;
 }
@@ -82,10 +87,14 @@ item_of(PyObject *sequence, int is_list, Py_ssize_t at)
     return is_list ? PyList_GetItem(sequence, at) : PyTuple_GetItem(sequence, at);
 }
 
+/* Let Ctrl-C end a call, now and then. Signal handlers are the user's code: no borrowed reference survives them. */
 static int
-check_signals(Py_ssize_t query)
+check_signals(Py_ssize_t *work)
 {
-    return query % QUERIES_PER_SIGNAL_CHECK == QUERIES_PER_SIGNAL_CHECK - 1 ? PyErr_CheckSignals() : 0;
+    if (*work < ITEMS_PER_SIGNAL_CHECK)
+        return 0;
+    *work = 0;
+    return PyErr_CheckSignals();
 }
 
 /* ---- Results ---- */
@@ -126,9 +135,10 @@ result_of(Status status, PyObject *plain)
 /* ---- Gold keys in lists ---- */
 
 /* The gold keys of one query in a hash table. Few ASCII keys have a code of their bytes, which costs less to compute
- * than a string's hash; it could be attacked, so many keys have the hash. Other strings have the hash, too: their
- * bytes would be encoded and stored in the user's objects. */
+ * than a string's hash; it could be attacked, so many keys have the hash. Other strings are encoded to read their
+ * bytes, and keep them: after the first one, all keys of the call have the hash. */
 #define FEW_KEYS 64
+#define MOST_KEYS INT32_MAX /* what a slot can number */
 
 typedef struct {
     uint64_t code;
@@ -145,6 +155,7 @@ typedef struct {
     Py_ssize_t count;
     uint64_t mask;
     int by_bytes;
+    int met_other; /* a string that is not ASCII */
 } KeyTable;
 
 static uint64_t
@@ -162,16 +173,16 @@ eight_bytes(const char *bytes)
     return number;
 }
 
-/* The code of a key's bytes: of its length, and its first, middle and last bytes. */
-static uint64_t
-code_of(const char *bytes, Py_ssize_t size)
+/* The code of a string's bytes: of its length, and its first, middle and last bytes. -1 if the string is not ASCII. */
+static int
+read_code(PyObject *string, const char *bytes, Py_ssize_t size, uint64_t *code)
 {
-    uint64_t first = 0, last = 0;
+    uint64_t first = 0, middle = 0, last = 0;
     if (size >= 8) {
         last = eight_bytes(bytes + size - 8);
         first = eight_bytes(bytes);
         if (size > 16)
-            first ^= mixed(eight_bytes(bytes + size / 2 - 4));
+            middle = eight_bytes(bytes + size / 2 - 4);
     } else if (size >= 4) {
         uint32_t four[2];
         memcpy(four, bytes, 4);
@@ -180,35 +191,35 @@ code_of(const char *bytes, Py_ssize_t size)
     } else
         for (Py_ssize_t at = 0; at < size; at++)
             last = (last << 8) | (unsigned char)bytes[at];
-    return mixed(last ^ mixed(first + (uint64_t)size));
+    *code = mixed(last ^ mixed((first ^ mixed(middle)) + (uint64_t)size));
+    if ((first | middle | last) & UINT64_C(0x8080808080808080))
+        return -1;
+    return size <= 24 || PyUnicode_GetLength(string) == size ? 0 : -1; /* up to 24, these are all bytes */
 }
 
-static int
-is_ascii(const char *bytes, Py_ssize_t size)
+/* A string that has no UTF-8 form because of a lone surrogate is unusual. Making the error may run the garbage
+ * collector, and so the user's code: no borrowed reference survives that. */
+static Status
+no_bytes(void)
 {
-    unsigned char all = 0;
-    for (Py_ssize_t at = 0; at < size; at++)
-        all |= (unsigned char)bytes[at];
-    return all < 128;
+    if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+        return FAILED;
+    PyErr_Clear();
+    return UNUSUAL;
 }
 
-/* The bytes of each key; 0 if one is not ASCII, or has a lone surrogate. */
-static int
+/* The bytes of each key and their code, unless a key is not ASCII. */
+static Status
 read_bytes(KeyTable *table)
 {
-    for (Py_ssize_t i = 0; i < table->count; i++) {
+    for (Py_ssize_t i = 0; !table->met_other && i < table->count; i++) {
         Key *own = &table->keys[i];
         own->bytes = PyUnicode_AsUTF8AndSize(own->key, &own->size);
-        if (own->bytes == NULL) {
-            if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
-                return -1;
-            PyErr_Clear();
-            return 0;
-        }
-        if (!is_ascii(own->bytes, own->size))
-            return 0;
+        if (own->bytes == NULL)
+            return no_bytes();
+        table->met_other = read_code(own->key, own->bytes, own->size, &own->code) < 0;
     }
-    return 1;
+    return PLAIN;
 }
 
 /* Same key, given the same code. */
@@ -220,10 +231,36 @@ same_key(const KeyTable *table, const Key *own, PyObject *item, const char *byte
     return own->key == item || PyUnicode_Compare(own->key, item) == 0;
 }
 
-/* Fill the table with the keys of a query. A key that occurs twice is unusual. */
+/* Put the keys into the slots. A key that occurs twice is unusual. */
+static Status
+fill_slots(KeyTable *table)
+{
+    Status status = table->count <= FEW_KEYS ? read_bytes(table) : PLAIN;
+    if (status != PLAIN)
+        return status;
+    table->by_bytes = table->count <= FEW_KEYS && !table->met_other;
+    memset(table->slots, 0, ((size_t)table->mask + 1) * sizeof(uint32_t));
+    for (Py_ssize_t i = 0; i < table->count; i++) {
+        Key *own = &table->keys[i];
+        if (!table->by_bytes)
+            own->code = mixed((uint64_t)PyObject_Hash(own->key));
+        uint64_t slot = own->code & table->mask;
+        for (; table->slots[slot]; slot = (slot + 1) & table->mask) {
+            const Key *other = &table->keys[table->slots[slot] - 1];
+            if (other->code == own->code && same_key(table, other, own->key, own->bytes, own->size))
+                return UNUSUAL;
+        }
+        table->slots[slot] = (uint32_t)i + 1;
+    }
+    return PLAIN;
+}
+
+/* Fill the table with the keys of a query. */
 static Status
 fill_table(KeyTable *table, PyObject *keys, int64_t begin, int64_t end)
 {
+    if (end - begin > MOST_KEYS)
+        return UNUSUAL;
     table->count = (Py_ssize_t)(end - begin);
     Key *larger = grown(table->keys, &table->room, table->count, sizeof(Key));
     if (larger == NULL && table->count)
@@ -237,9 +274,6 @@ fill_table(KeyTable *table, PyObject *keys, int64_t begin, int64_t end)
             return UNUSUAL;
         table->keys[gold - begin] = (Key){.key = key, .gold = gold};
     }
-    table->by_bytes = table->count <= FEW_KEYS ? read_bytes(table) : 0;
-    if (table->by_bytes < 0)
-        return FAILED;
     Py_ssize_t size = 64;
     while (size < 8 * table->count)
         size *= 2;
@@ -248,49 +282,39 @@ fill_table(KeyTable *table, PyObject *keys, int64_t begin, int64_t end)
         return FAILED;
     table->slots = slots;
     table->mask = (uint64_t)size - 1;
-    memset(slots, 0, (size_t)size * sizeof(uint32_t));
-    for (Py_ssize_t i = 0; i < table->count; i++) {
-        Key *own = &table->keys[i];
-        own->code = table->by_bytes ? code_of(own->bytes, own->size) : mixed((uint64_t)PyObject_Hash(own->key));
-        uint64_t slot = own->code & table->mask;
-        for (; slots[slot]; slot = (slot + 1) & table->mask) {
-            const Key *other = &table->keys[slots[slot] - 1];
-            if (other->code == own->code && same_key(table, other, own->key, own->bytes, own->size))
-                return UNUSUAL;
-        }
-        slots[slot] = (uint32_t)i + 1;
-    }
-    return PLAIN;
+    return fill_slots(table);
 }
 
-/* The gold key that an item is, or -1; -2 if a Python error is set. */
-static int64_t
-gold_of(const KeyTable *table, PyObject *item)
+/* The number of the gold key that an item is, or -1. */
+static Status
+gold_of(KeyTable *table, PyObject *item, int64_t *gold)
 {
     const char *bytes = NULL;
     Py_ssize_t size = 0;
     uint64_t code;
+    *gold = -1;
     if (table->by_bytes) {
         bytes = PyUnicode_AsUTF8AndSize(item, &size);
-        if (bytes == NULL) {
-            if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
-                return -2;
-            PyErr_Clear(); /* a lone surrogate: not ASCII */
-            return -1;
+        if (bytes == NULL)
+            return no_bytes();
+        if (read_code(item, bytes, size, &code) < 0) {
+            table->met_other = 1;
+            return fill_slots(table);
         }
-        code = code_of(bytes, size);
     } else
         code = mixed((uint64_t)PyObject_Hash(item));
     for (uint64_t slot = code & table->mask; table->slots[slot]; slot = (slot + 1) & table->mask) {
         const Key *own = &table->keys[table->slots[slot] - 1];
-        if (own->code == code && same_key(table, own, item, bytes, size))
-            return own->gold;
+        if (own->code == code && same_key(table, own, item, bytes, size)) {
+            *gold = own->gold;
+            break;
+        }
     }
-    return -1;
+    return PLAIN;
 }
 
 static Status
-search_ranking(const KeyTable *table, PyObject *ranking, int64_t query, int64_t *depth, Found *found)
+search_ranking(KeyTable *table, PyObject *ranking, int64_t query, int64_t *depth, Found *found)
 {
     int is_list = PyList_CheckExact(ranking);
     if (!is_list && !PyTuple_CheckExact(ranking))
@@ -307,8 +331,11 @@ search_ranking(const KeyTable *table, PyObject *ranking, int64_t query, int64_t 
         for (int i = 0; i < count; i++) {
             if (!PyUnicode_CheckExact(items[i]))
                 return UNUSUAL;
-            int64_t gold = table->count ? gold_of(table, items[i]) : -1;
-            if (gold == -2 || (gold >= 0 && add_found(found, (int64_t[]){query, first + i + 1, gold}, 3) < 0))
+            int64_t gold = -1;
+            Status status = table->count ? gold_of(table, items[i], &gold) : PLAIN;
+            if (status != PLAIN)
+                return status;
+            if (gold >= 0 && add_found(found, (int64_t[]){query, first + i + 1, gold}, 3) < 0)
                 return FAILED;
         }
     }
@@ -329,25 +356,26 @@ find_in_lists(PyObject *module, PyObject *arguments)
         return NULL;
     Py_ssize_t queries = PyList_Size(rankings);
     Py_buffer start, depth;
-    if (open_offsets(starts, &start, queries, PyList_Size(keys), 0, queries) < 0)
+    if (open_array(starts, &start, queries + 1, INTEGERS, 8, 0) < 0)
         return NULL;
-    if (open_array(depths, &depth, queries, 8, 1) < 0) {
+    if (open_array(depths, &depth, queries, INTEGERS, 8, 1) < 0) {
         PyBuffer_Release(&start);
         return NULL;
     }
-    const int64_t *bounds = start.buf;
+    int64_t *sizes = depth.buf, begin, end;
     KeyTable table = {0};
     Found found = {0};
     Status status = PLAIN;
-    for (Py_ssize_t query = 0; status == PLAIN && query < queries; query++) {
-        PyObject *ranking = PyList_GetItem(rankings, query);
-        if (ranking == NULL || check_signals(query) < 0) {
+    for (Py_ssize_t query = 0, work = 0; status == PLAIN && query < queries; query++) {
+        PyObject *ranking = check_signals(&work) < 0 ? NULL : PyList_GetItem(rankings, query);
+        if (ranking == NULL || read_range(&start, query, PyList_Size(keys), &begin, &end) < 0) {
             status = FAILED;
             break;
         }
-        status = fill_table(&table, keys, bounds[query], bounds[query + 1]);
+        status = fill_table(&table, keys, begin, end);
         if (status == PLAIN)
-            status = search_ranking(&table, ranking, query, (int64_t *)depth.buf + query, &found);
+            status = search_ranking(&table, ranking, query, &sizes[query], &found);
+        work += status == PLAIN ? table.count + sizes[query] + 1 : 0;
     }
     result = status == PLAIN ? numbers_in(&found) : result_of(status, NULL);
     free(table.keys);
@@ -470,11 +498,11 @@ integer_of(PyObject *key)
     return PyLong_FromString(text, NULL, 10);
 }
 
-/* The value of a gold key, borrowed: found as text or as an integer; NULL if it is not there. Both is unusual. */
+/* The value of a gold key, a new reference: found as text or as an integer; NULL if it is not there. Both is unusual. */
 static Status
 look_up(PyObject *dict, PyObject *key, int numbers, PyObject **value)
 {
-    *value = PyDict_GetItemWithError(dict, key);
+    *value = Py_XNewRef(PyDict_GetItemWithError(dict, key)); /* the next lookup may remove it from the dict */
     if (*value == NULL && PyErr_Occurred())
         return FAILED;
     if (!numbers)
@@ -482,14 +510,16 @@ look_up(PyObject *dict, PyObject *key, int numbers, PyObject **value)
     PyObject *number = integer_of(key);
     if (number == NULL)
         return PyErr_Occurred() ? FAILED : PLAIN;
-    PyObject *other = PyDict_GetItemWithError(dict, number);
+    PyObject *other = Py_XNewRef(PyDict_GetItemWithError(dict, number));
     Py_DECREF(number);
     if (other == NULL)
         return PyErr_Occurred() ? FAILED : PLAIN;
-    if (*value != NULL)
-        return UNUSUAL;
-    *value = other;
-    return PLAIN;
+    if (*value == NULL) {
+        *value = other;
+        return PLAIN;
+    }
+    Py_DECREF(other);
+    return UNUSUAL;
 }
 
 typedef struct {
@@ -521,6 +551,7 @@ rank_gold(Scores *scores, PyObject *dict, PyObject *keys, int64_t begin, int64_t
             status = number_in(value, scores->single, &ranks.own[gold]);
             count_above(scores, ranks.own[gold], &ranks.above[gold], &ranks.tied[gold]);
         }
+        Py_XDECREF(value);
         Py_DECREF(key);
     }
     return status;
@@ -542,32 +573,32 @@ find_in_dicts(PyObject *module, PyObject *arguments)
                           &single, &numbers, &given[1], &given[2], &given[3]))
         return NULL;
     Py_ssize_t queries = PyList_Size(dicts), size = PyList_Size(keys);
-    const Py_ssize_t itemsizes[3] = {8, 8, 1};
-    Py_buffer start, views[3] = {{0}};
-    if (open_offsets(given[0], &start, queries, size, 0, queries) < 0)
-        return NULL;
+    const char *const formats[4] = {INTEGERS, FLOATS, INTEGERS, TRUTH};
+    const Py_ssize_t sizes[4] = {queries + 1, size, size, size}, itemsizes[4] = {8, 8, 8, 1};
+    Py_buffer views[4]; /* `start`, and the three results */
     int opened = 0;
-    while (opened < 3 && open_array(given[opened + 1], &views[opened], size, itemsizes[opened], 1) == 0)
+    while (opened < 4 && open_array(given[opened], &views[opened], sizes[opened], formats[opened], itemsizes[opened],
+                                    opened > 0) == 0)
         opened++;
-    Status status = opened == 3 ? PLAIN : FAILED;
-    const int64_t *bounds = start.buf;
+    Status status = opened == 4 ? PLAIN : FAILED;
+    int64_t begin, end;
     Scores scores = {.single = single, .finite = 1};
-    for (Py_ssize_t query = 0; status == PLAIN && query < queries; query++) {
-        PyObject *dict = PyList_GetItem(dicts, query);
-        if (dict == NULL || check_signals(query) < 0) {
+    for (Py_ssize_t query = 0, work = 0; status == PLAIN && query < queries; query++) {
+        PyObject *dict = check_signals(&work) < 0 ? NULL : PyList_GetItem(dicts, query);
+        if (dict == NULL || read_range(&views[0], query, size, &begin, &end) < 0) {
             status = FAILED;
             break;
         }
-        Ranks ranks = {views[0].buf, views[1].buf, views[2].buf};
+        Ranks ranks = {views[1].buf, views[2].buf, views[3].buf};
         Py_INCREF(dict); /* `__eq__` of a key may remove it from the list */
-        status = rank_gold(&scores, dict, keys, bounds[query], bounds[query + 1], numbers, ranks);
+        status = rank_gold(&scores, dict, keys, begin, end, numbers, ranks);
         Py_DECREF(dict);
+        work += scores.count * (scores.descending ? 1 : (Py_ssize_t)(end - begin) + 1) + 1;
     }
     result = result_of(status, scores.finite ? Py_True : Py_False);
     free(scores.all);
     while (opened > 0)
         PyBuffer_Release(&views[--opened]);
-    PyBuffer_Release(&start);
     return result;
 }
 
@@ -583,7 +614,8 @@ typedef struct {
 } Text;
 
 #define ANCHOR_WITHIN 64 /* bytes */
-#define LONG_SEARCH (1 << 20) /* bytes, from which other threads may run during a search */
+#define LONG_SEARCH (1 << 22) /* bytes to search, from which other threads may run meanwhile */
+#define BYTES_PER_SIGNAL_CHECK (1 << 26)
 #define MANY_PAIRS 20000 /* of one query, from which the twin is faster, by an index */
 #define STEPS_PER_BYTE 16 /* comparisons, after which a search is left to the twin, whose time is always linear */
 
@@ -691,7 +723,7 @@ find_bytes(const Byte *at, const Byte *end, const Byte *bytes, Py_ssize_t size, 
 static int
 matches_after(const Byte *at, const Byte *end, const Byte *place, const Byte *last, int64_t *steps)
 {
-    const Byte *begin = place;
+    const Byte *own = at, *begin = place;
     int same = 1;
     while (same && at < end) {
         int size = space_at(at, end), other = space_at(place, last);
@@ -706,7 +738,7 @@ matches_after(const Byte *at, const Byte *end, const Byte *place, const Byte *la
         for (; other > 0; other = space_at(place, last))
             place += other;
     }
-    *steps += place - begin;
+    *steps += (at - own) + (place - begin); /* white space of either may be much longer than that of the other */
     return same;
 }
 
@@ -714,7 +746,7 @@ matches_after(const Byte *at, const Byte *end, const Byte *place, const Byte *la
 static int
 matches_before(const Byte *begin, const Byte *at, const Byte *first, const Byte *place, int64_t *steps)
 {
-    const Byte *end = place;
+    const Byte *own = at, *end = place;
     int same = 1;
     while (same && at > begin) {
         int size = space_before(begin, at), other = space_before(first, place);
@@ -729,7 +761,7 @@ matches_before(const Byte *begin, const Byte *at, const Byte *first, const Byte 
         for (; other > 0; other = space_before(first, place))
             place -= other;
     }
-    *steps += end - place;
+    *steps += (own - at) + (end - place);
     return same;
 }
 
@@ -778,12 +810,8 @@ encode(PyObject *item, PyObject *isascii, Text *text)
     char *bytes;
     Py_ssize_t size;
     text->owner = ascii == Py_True ? Py_NewRef(item) : PyUnicode_AsUTF8String(item);
-    if (text->owner == NULL) {
-        if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
-            return FAILED;
-        PyErr_Clear();
-        return UNUSUAL; /* a lone surrogate */
-    }
+    if (text->owner == NULL)
+        return no_bytes();
     if (ascii == Py_True)
         bytes = (char *)PyUnicode_AsUTF8AndSize(item, &size);
     else if (PyBytes_AsStringAndSize(text->owner, &bytes, &size) < 0)
@@ -808,6 +836,7 @@ open_texts(Texts *texts, PyObject *list, int64_t begin, int64_t end, PyObject *i
         if (!PyUnicode_CheckExact(item))
             return UNUSUAL;
         Text *text = &all[texts->count];
+        text->owner = NULL;
         Status status = encode(item, isascii, text);
         if (text->owner != NULL)
             texts->count++;
@@ -836,42 +865,68 @@ way_of(const Text *needle, const Text *text, int ways)
     return there > 0 ? TEXT_IN_NEEDLE : there;
 }
 
-/* Compare every needle of a query with every text. May be called without the GIL. */
+typedef struct {
+    Texts needles, texts;
+    int64_t query, first; /* the number of the first needle among those of all queries */
+    int ways;
+    Found found;
+} Search;
+
+/* Compare the next needles of a query with every text, up to a number of bytes. May be called without the GIL. */
 static Status
-search_texts(const Texts *needles, const Texts *texts, int64_t query, int64_t first, int ways, Found *found)
+search_some(Search *search, Py_ssize_t *next, int64_t most)
 {
-    for (Py_ssize_t i = 0; i < needles->count; i++)
+    const Texts *needles = &search->needles, *texts = &search->texts;
+    for (int64_t bytes = 0; *next < needles->count && bytes < most; ++*next) {
+        const Text *needle = &needles->all[*next];
+        bytes += texts->bytes + texts->count * (needle->end - needle->begin);
         for (Py_ssize_t j = 0; j < texts->count; j++) {
-            int way = way_of(&needles->all[i], &texts->all[j], ways);
+            int way = way_of(needle, &texts->all[j], search->ways);
             if (way < 0)
                 return UNUSUAL;
-            if (way && add_found(found, (int64_t[]){query, first + i, j + 1, way}, 4) < 0)
+            int64_t match[] = {search->query, search->first + *next, j + 1, way};
+            if (way && add_found(&search->found, match, 4) < 0)
                 return FAILED;
         }
+    }
     return PLAIN;
 }
 
+/* Compare every needle of a query with every text. */
 static Status
-search_query(Texts *needles, Texts *texts, PyObject *lists[2], const int64_t *bounds, int64_t query, int ways,
-             PyObject *isascii, Found *found)
+search_all(Search *search)
 {
-    int64_t begin = bounds[query], end = bounds[query + 1];
-    PyObject *own = PyList_GetItem(lists[1], (Py_ssize_t)query);
-    if (own == NULL || PyErr_CheckSignals() < 0)
-        return FAILED;
-    if (!PyList_CheckExact(own) || (end - begin) * PyList_Size(own) > MANY_PAIRS)
-        return UNUSUAL;
-    Status status = open_texts(needles, lists[0], begin, end, isascii);
-    if (status == PLAIN)
-        status = open_texts(texts, own, 0, PyList_Size(own), isascii);
-    if (status == PLAIN) {
-        PyThreadState *state = needles->bytes + texts->bytes >= LONG_SEARCH ? PyEval_SaveThread() : NULL;
-        status = search_texts(needles, texts, query, begin, ways, found);
-        if (state != NULL)
-            PyEval_RestoreThread(state);
+    const Texts *needles = &search->needles, *texts = &search->texts;
+    Status status = PLAIN;
+    Py_ssize_t next = 0;
+    if ((int64_t)needles->count * texts->bytes + (int64_t)texts->count * needles->bytes < LONG_SEARCH)
+        return search_some(search, &next, INT64_MAX);
+    while (status == PLAIN && next < needles->count) {
+        PyThreadState *state = PyEval_SaveThread();
+        status = search_some(search, &next, BYTES_PER_SIGNAL_CHECK);
+        PyEval_RestoreThread(state);
+        if (PyErr_CheckSignals() < 0)
+            status = FAILED;
     }
-    close_texts(needles);
-    close_texts(texts);
+    return status;
+}
+
+static Status
+search_query(Search *search, PyObject *needles, PyObject *texts, const Py_buffer *start, PyObject *isascii)
+{
+    int64_t end;
+    PyObject *own = PyErr_CheckSignals() < 0 ? NULL : PyList_GetItem(texts, (Py_ssize_t)search->query);
+    if (own == NULL || read_range(start, (Py_ssize_t)search->query, PyList_Size(needles), &search->first, &end) < 0)
+        return FAILED;
+    if (!PyList_CheckExact(own) || (end - search->first) * PyList_Size(own) > MANY_PAIRS)
+        return UNUSUAL;
+    Status status = open_texts(&search->needles, needles, search->first, end, isascii);
+    if (status == PLAIN)
+        status = open_texts(&search->texts, own, 0, PyList_Size(own), isascii);
+    if (status == PLAIN)
+        status = search_all(search);
+    close_texts(&search->needles);
+    close_texts(&search->texts);
     return status;
 }
 
@@ -885,31 +940,29 @@ PyDoc_STRVAR(find_texts_doc,
 static PyObject *
 find_texts(PyObject *module, PyObject *arguments)
 {
-    PyObject *lists[2], *starts, *result;
+    PyObject *needles, *starts, *texts, *result;
     Py_ssize_t first, last;
-    int ways;
-    if (!PyArg_ParseTuple(arguments, "O!OO!nni:find_texts", &PyList_Type, &lists[0], &starts, &PyList_Type, &lists[1],
-                          &first, &last, &ways))
+    Search search = {0};
+    if (!PyArg_ParseTuple(arguments, "O!OO!nni:find_texts", &PyList_Type, &needles, &starts, &PyList_Type, &texts,
+                          &first, &last, &search.ways))
         return NULL;
-    Py_ssize_t queries = PyList_Size(lists[1]);
+    Py_ssize_t queries = PyList_Size(texts);
     if (first < 0 || first > last || last > queries) {
         PyErr_SetString(PyExc_ValueError, "there are no such queries");
         return NULL;
     }
     Py_buffer start;
-    if (open_offsets(starts, &start, queries, PyList_Size(lists[0]), first, last) < 0)
+    if (open_array(starts, &start, queries + 1, INTEGERS, 8, 0) < 0)
         return NULL;
     PyObject *isascii = PyObject_GetAttrString((PyObject *)&PyUnicode_Type, "isascii");
-    Texts needles = {0}, texts = {0};
-    Found found = {0};
     Status status = isascii == NULL ? FAILED : PLAIN;
-    for (Py_ssize_t query = first; status == PLAIN && query < last; query++)
-        status = search_query(&needles, &texts, lists, start.buf, query, ways, isascii, &found);
-    result = status == PLAIN ? numbers_in(&found) : result_of(status, NULL);
+    for (search.query = first; status == PLAIN && search.query < last; search.query++)
+        status = search_query(&search, needles, texts, &start, isascii);
+    result = status == PLAIN ? numbers_in(&search.found) : result_of(status, NULL);
     Py_XDECREF(isascii);
-    free(needles.all);
-    free(texts.all);
-    free(found.numbers);
+    free(search.needles.all);
+    free(search.texts.all);
+    free(search.found.numbers);
     PyBuffer_Release(&start);
     return result;
 }
