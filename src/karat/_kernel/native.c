@@ -703,6 +703,7 @@ typedef struct {
 } Text;
 
 #define ANCHOR_WITHIN 64 /* bytes */
+#define FETCHED 256 /* bytes of each text */
 #define LONG_SEARCH (1 << 22) /* bytes to search, from which other threads may run meanwhile */
 #define BYTES_PER_SIGNAL_CHECK (1 << 26)
 #define MANY_PAIRS 20000 /* of one query, from which the twin is faster, by an index */
@@ -1000,6 +1001,21 @@ search_all(Search *search)
     return status;
 }
 
+/* Request the memory of the texts of a query that is searched next. */
+static void
+fetch_ahead(PyObject *texts, Py_ssize_t query)
+{
+    PyObject *own = query < PyList_Size(texts) ? PyList_GetItem(texts, query) : NULL;
+    if (own == NULL || !PyList_CheckExact(own))
+        return;
+    Py_ssize_t count = PyList_Size(own);
+    for (Py_ssize_t i = 0; i < count && i < AHEAD; i++) {
+        const char *item = (const char *)PyList_GetItem(own, i);
+        for (int at = 0; at < FETCHED; at += 64)
+            PREFETCH(item + at);
+    }
+}
+
 static Status
 search_query(Search *search, PyObject *needles, PyObject *texts, const Py_buffer *start, PyObject *isascii)
 {
@@ -1009,6 +1025,7 @@ search_query(Search *search, PyObject *needles, PyObject *texts, const Py_buffer
         return FAILED;
     if (!PyList_CheckExact(own) || (end - search->first) * PyList_Size(own) > MANY_PAIRS)
         return UNUSUAL;
+    fetch_ahead(texts, (Py_ssize_t)search->query + 1);
     Status status = open_texts(&search->needles, needles, search->first, end, isascii);
     if (status == PLAIN)
         status = open_texts(&search->texts, own, 0, PyList_Size(own), isascii);
