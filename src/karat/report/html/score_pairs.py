@@ -17,6 +17,7 @@ from karat.analysis.compare import Comparison
 from karat.metrics.names import sign_of
 from karat.report.html.chart import Axis, Chart
 from karat.report.html.excerpts import cut
+from karat.report.html.histogram import beyond
 from karat.report.html.markup import Element, data, h
 from karat.stats.paired import paired_differences
 
@@ -32,6 +33,8 @@ _CLOSE = 0.55
 _CAP = 4
 """A circle on the diagonal has at most this many times the area of the largest other circle."""
 _NAME = 40
+_PLAIN = 1e9
+"""Numbers from here on are written with a power of ten."""
 _NEAR = 0.06
 """Values nearer than this share of the axis are drawn at equal distances instead."""
 
@@ -58,8 +61,8 @@ class Bins(NamedTuple):
 
     @classmethod
     def _few(cls, each: Floats, labels: list[str]) -> Bins:
-        low, high = (min(0.0, float(each[0])), max(1.0, float(each[-1]))) if len(each) else (0.0, 1.0)
-        places = ((each - low) / (high - low)).tolist()
+        low, high = (float(each[0]), float(each[-1])) if len(each) and beyond(each) else (0.0, 1.0)
+        places = ((each - low) / (high - low)).tolist() if high > low else [0.5]
         if len(each) > 1 and float(np.diff(each).min()) < _NEAR * (high - low):
             places = np.linspace(0, 1, len(each)).tolist()
         return cls(labels, (each[1:] + each[:-1]) / 2, places, list(zip(places, labels, strict=True)), exact=True)
@@ -68,7 +71,7 @@ class Bins(NamedTuple):
     def _many(cls, low: float, high: float) -> Bins:
         unit = low >= 0 and high <= 1
         ends = np.linspace(0, 1, _RANGES + 1) if unit else np.linspace(low, high, _RANGES + 1)
-        names = [f"{end:.4g}" for end in ends]
+        names = _labels(ends.tolist())
         labels = [f"{start} to {end}" for start, end in pairwise(names)]
         edges = ends[1:-1]
         if unit:  # 0 and 1, the most frequent scores, have their own bins
@@ -86,9 +89,18 @@ class Bins(NamedTuple):
 
 
 def _labels(values: Sequence[float]) -> list[str]:
-    """Numbers with three digits, or with more if some would look the same."""
-    short, long = ([f"{value:.{digits}g}" for value in values] for digits in (3, 6))
-    return short if len(set(short)) == len(short) else long
+    """Numbers with three digits, or with more if some would look the same; large ones without a power of ten."""
+    found: list[str] = []
+    for digits in (3, 6, 9):
+        found = [_number(value, digits) for value in values]
+        if len(set(found)) == len(found):
+            break
+    return found
+
+
+def _number(value: float, digits: int) -> str:
+    text = f"{value:.{digits}g}"
+    return f"{value:,.0f}" if "e" in text and 1 <= abs(value) < _PLAIN else text
 
 
 class Cell(NamedTuple):
