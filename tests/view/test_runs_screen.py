@@ -217,6 +217,9 @@ def test_long_names_of_metrics_are_inside_their_cards(chromium, viewer):
     chromium.settle()
     names = chromium.run("[...document.querySelectorAll('td.score')].map(one => one.dataset.name)")
     assert "span_precision@3" in names
+    # a row is as dark as the text, whatever the names of its metrics
+    colours = "[...document.querySelectorAll('td.score .value')].map(one => getComputedStyle(one).color)"
+    assert set(chromium.run(colours)) == {chromium.run("getComputedStyle(document.body).color")}
     beyond = chromium.run("""[...document.querySelectorAll("td.score")].filter((one) => {
         const box = one.getBoundingClientRect(), next = one.nextElementSibling?.getBoundingClientRect();
         const over = next && next.top < box.bottom && next.left < box.right;

@@ -9,7 +9,7 @@ from karat._internal.arrays import Floats
 from karat._internal.display import cut_name, plural
 from karat.analysis.diagnose import diagnose
 from karat.errors import UnknownName
-from karat.report.html.excerpts import excerpt
+from karat.report.html.excerpts import LONGEST_ID, excerpt
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.query_facts import field_list
 from karat.report.html.ranking_entries import Ranking
@@ -144,7 +144,7 @@ def _facts(view: View, runs: Sequence[RankedRun], text: str | None) -> Element:
     copy = h("button", "Copy", type="button", id="copy", hidden="", aria_label="Copy the link to this view")
     return h(
         "div.about",
-        h("p", "query ", data(view.at.query, "bdi.id")) if text else None,
+        h("p", "query ", excerpt(view.at.query, LONGEST_ID, "bdi.id")) if text else None,
         field_list(shared_fields(runs)),
         h("p.links", link, copy, compare),
     )
