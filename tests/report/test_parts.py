@@ -95,6 +95,11 @@ def test_the_curve_has_a_dot_and_its_values_at_every_requested_cutoff():
     assert [f'cx="{place}"' for place in stops if f'cx="{place}"' not in drawn] == []
 
 
+def test_no_curve_if_nothing_was_judged():
+    failed = {"retrieved": None, "error": "timeout", "gold": ["a"]}
+    assert curves(karat.evaluate([failed] * 3, "recall@5", judge="ids")) is None
+
+
 def test_every_query_is_in_one_bar():
     values = np.array([0, 0, 0.05, 0.1, 0.55, 0.999, 1, np.nan, *np.linspace(0.301, 0.399, 50)])
     found = bars(values)

@@ -148,8 +148,9 @@ def test_most_changed_first(chromium, address):
     assert place <= 10  # its recall@5 went from 0 to 1
 
 
-def test_the_heading_of_a_run_is_above_its_scores(chromium, address):
-    chromium.open(address(*HELP[:2], query="q18"), width=1400)
+@pytest.mark.parametrize("width", [390, 1400])
+def test_the_heading_of_a_run_is_above_its_scores(chromium, address, width):
+    chromium.open(address(*HELP[:2], query="q18"), width=width)
     ends = """[...document.querySelectorAll('#scores tr')].map(row => {
         const cell = row.lastElementChild, inner = cell.querySelector('div'), range = document.createRange();
         range.selectNodeContents(inner ? inner.firstChild : cell);

@@ -99,7 +99,7 @@ def _numbers(comparison: Comparison) -> Element | None:
     if not comparison.numbers:
         return None
     head, *more = numbers.compared_header(comparison)
-    cells = [[data(name), *map(data, own)] for name, *own in numbers.compared_rows(comparison)]
+    cells = [[data(cell or "–") for cell in own] for own in numbers.compared_rows(comparison)]
     return table("Numbers of both runs", [head, *map(data, more)], cells, text=(0, 5))
 
 

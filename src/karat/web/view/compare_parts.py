@@ -102,7 +102,7 @@ class CompareParts:
         ):
             if rows is not None and comparison.standings is None:
                 heads = [data(cell) for cell in header(comparison)]
-                lines: list[list[Child]] = [[data(cell) for cell in cells] for cells in rows(comparison)]
+                lines: list[list[Child]] = [[data(cell or "–") for cell in cells] for cells in rows(comparison)]
                 found.append(table(caption, heads, lines, text=(0,)))
         return found
 

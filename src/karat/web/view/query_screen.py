@@ -145,7 +145,7 @@ def _facts(view: View, runs: Sequence[RankedRun], text: str | None) -> Element:
     return h(
         "div.about",
         h("p", "query ", excerpt(view.at.query, LONGEST_ID, "bdi.id")) if text else None,
-        field_list(shared_fields(runs)),
+        field_list(shared_fields(runs), whole=True),
         h("p.links", link, copy, compare),
     )
 
