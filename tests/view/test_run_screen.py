@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from support import example
@@ -46,6 +48,14 @@ def opened(screen, runs):
         return screen
 
     return show
+
+
+def until(page, code):
+    """Wait until an expression in the page is true."""
+    end = time.monotonic() + 20
+    while not page.run(code):
+        assert time.monotonic() < end, code
+        time.sleep(0.02)
 
 
 def back(page):
@@ -199,6 +209,20 @@ def test_a_run_that_was_replaced_is_loaded_again(opened, runs):
         page.run(LOADED)
         assert page.run(MATCHES) == "10 queries"
         assert "sort=precision" in page.run("location.search")
+    finally:
+        path.write_bytes(whole)
+
+
+def test_a_run_that_was_deleted_says_so_where_it_is_asked_for(opened, runs):
+    page = opened("bm25")
+    path = runs.folder / "bm25.parquet"
+    whole = path.read_bytes()
+    try:
+        path.unlink()
+        page.run("document.querySelector('#all summary').click()")
+        until(page, "document.querySelector('#all .problem')?.textContent.includes('moved or deleted')")
+        page.click("#all thead th:nth-child(3) a")
+        until(page, f"{MATCHES}.includes('The file of the run may have been moved or deleted.')")
     finally:
         path.write_bytes(whole)
 

@@ -77,3 +77,4 @@ def test_a_damaged_run_is_named_and_can_be_left_out(folder):
     assert "order=moved" in without
     assert id_of("team/broken.parquet") not in without
     assert "Show the query" not in ask(folder, "team/broken", status=404)
+    assert "Show the query in the other run<" in ask(folder, "third", "team/broken", status=404)

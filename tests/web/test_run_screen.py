@@ -223,7 +223,7 @@ def test_a_baseline(screen):
         ({"sort": "colour"}, 400, "there is no such column"),
         ({"page": "-1"}, 400, "page is a whole number from 1"),
         ({"page": "²"}, 400, "page is a whole number from 1"),
-        ({"baseline": "0" * 24}, 404, "there is no such run"),
+        ({"baseline": "0" * 24}, 404, "the baseline cannot be shown: there is no such run"),
         ({"run_id": "0" * 24}, 404, "there is no such run"),
     ],
 )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from karat._internal.arrays import Floats
-from karat._internal.display import cut_name, plural
+from karat._internal.display import cut_name
 from karat.analysis.diagnose import diagnose
 from karat.errors import UnknownName
 from karat.report.html.excerpts import LONGEST_ID, excerpt
@@ -89,7 +89,8 @@ def _broken(files: Sequence[OpenedFile], problems: Mapping[str, str], at: QueryA
     others = at._replace(runs=tuple(run for run in at.runs if run not in problems))
     inside: list[Child] = [h("ul", *(h("li.problem", data(f"{problem}.")) for problem in problems.values()))]
     if files:
-        words = f"Show the query in the {plural(len(others.runs), 'other run', 'other runs')}"
+        which = "other run" if len(others.runs) == 1 else f"{len(others.runs)} other runs"
+        words = f"Show the query in the {which}"
         inside.append(h("p", h("a", words, href=others.href)))
     inside.append(h("p", h("a", "All runs", href="/")))
     title = "A run cannot be opened" if len(problems) == 1 else "Some runs cannot be opened"
