@@ -13,6 +13,7 @@ from karat.report.html.markup import Child, Element, data, h
 
 LONGEST_ID = 120
 """Characters of an id that are shown."""
+_LONGEST_TITLE = 700
 _LONGEST_WORD = 40
 """A cut is moved to the left by at most this many characters, to the end of a word."""
 _PAUSES = ".,;:–-("
@@ -45,8 +46,10 @@ def excerpt(text: str, longest: int, tag: str = "bdi") -> Element:
 
 
 def short_id(name: str) -> Element:
-    """An id; a long one is cut in the middle, as similar ones differ at their ends, and has the whole as its title."""
-    return data(cut_name(name, LONGEST_ID), "bdi.id", whole=name) if len(name) > LONGEST_ID else data(name, "bdi.id")
+    """An id; a long one is cut in the middle, as similar ones differ at their ends, and its title has more of it."""
+    if len(name) <= LONGEST_ID:
+        return data(name, "bdi.id")
+    return data(cut_name(name, LONGEST_ID), "bdi.id", whole=cut_name(name, _LONGEST_TITLE))
 
 
 def folded(start: Child, whole: Child) -> Element:
