@@ -106,6 +106,10 @@ def test_keys(chromium, address):
     chromium.press("ArrowRight")
     assert chromium.run("document.activeElement.dataset.item") == item
     assert chromium.run("document.activeElement.closest('.ranking').querySelector('h3').innerText").endswith("reranked")
+    for key, place in (("End", "at(-1)"), ("Home", "at(0)")):
+        chromium.press(key)
+        column = "[...document.activeElement.closest('.ranking').querySelectorAll('.item')]"
+        assert chromium.run(f"{column}.{place} === document.activeElement"), key
     chromium.press("Shift+Tab")
     assert chromium.run("document.querySelectorAll('.item[tabindex=\"0\"]').length") == 1
     following = chromium.run("document.querySelector('#next').href")

@@ -195,6 +195,7 @@ def test_three_runs_choose_the_pair(folder):
     second = next(each for each in pair.rows[0].pairs if (each.first, each.second) == (0, 2))
     assert listed(follow(folder, others["third"]))[0] == second.won + second.lost
     assert "third is worse than main" in words(text)
+    assert "make it the baseline · leave it out" in words(text)
     assert f"/query?runs={ids('main', 'branch', 'third')}&amp;query=" in text
 
 
