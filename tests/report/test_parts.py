@@ -119,6 +119,12 @@ def test_scores_that_are_not_from_0_to_1_have_an_axis_of_their_own():
     assert all(bar.high - bar.low == found[0].high for bar in found)
 
 
+def test_large_scores_have_no_powers_of_ten():
+    drawn = write(histogram(np.array([1_234_567.0, 3_000_000.0]), "points"))
+    assert "1,234,567: 1 query, 3,000,000: 1 query" in drawn
+    assert "e+" not in drawn
+
+
 def test_undefined_scores_are_last_also_if_scores_are_above_two():
     run = example.run("bm25").take(range(4))
     name = run.headline[0]

@@ -128,8 +128,7 @@ def _with_links(drawing: Element, points: Sequence[HistoryPoint], name: str) -> 
         inside = tuple(named(child) if isinstance(child, Element) else child for child in element.inside)
         return element._replace(inside=inside)
 
-    found = named(drawing)
-    return found._replace(attributes={**found.attributes, "role": "group"})
+    return named(drawing)
 
 
 def _label(metric: str, points: Sequence[HistoryPoint]) -> str:

@@ -17,6 +17,7 @@ from karat._internal.writers import visible
 from karat.metrics.names import sign_of
 from karat.report.html.excerpts import LONGEST_ID, cut, opening
 from karat.report.html.filters import Filters
+from karat.report.html.histogram import PLACES
 from karat.report.html.markup import Child, Element, Pool, breakable, data, h, pack
 from karat.report.html.opened_query import Bodies
 from karat.report.html.scores import UNNAMED, headline
@@ -209,7 +210,10 @@ class Queries:
         gold = self._gold[row]
         values = [self._run.scores[name][row] for name in self._names]
         values += [_found(gold) - _relevant(gold), *([] if self._changes is None else [self._changes[row]])]
-        return [visible(self._run.ids[row]), *(None if value != value else round(float(value), 6) for value in values)]
+        return [
+            visible(self._run.ids[row]),
+            *(None if value != value else round(float(value), PLACES) for value in values),
+        ]
 
 
 def changes_from(run: Run, baseline: Run, name: str) -> Floats:
@@ -247,5 +251,5 @@ def _score(name: str, value: float, *, is_extra: bool) -> Element:
     """A score; the worst and the best of 0 to 1 stand out, of a metric of which less is better 1 and 0."""
     worst, best = (0.0, 1.0) if sign_of(name) > 0 else (1.0, 0.0)
     kinds = {worst: ".worst", best: ".best"}
-    kind = ".none" if value != value else kinds.get(round(float(value), 6), "")
+    kind = ".none" if value != value else kinds.get(round(float(value), PLACES), "")
     return h(f"td.n{kind}{'.roomy' if is_extra else ''}", number(value))

@@ -17,7 +17,7 @@ from karat.analysis.compare import Comparison
 from karat.metrics.names import sign_of
 from karat.report.html.chart import Axis, Chart
 from karat.report.html.excerpts import cut
-from karat.report.html.histogram import beyond
+from karat.report.html.histogram import beyond, score_text
 from karat.report.html.markup import Element, data, h
 from karat.stats.paired import paired_differences
 
@@ -33,8 +33,6 @@ _CLOSE = 0.55
 _CAP = 4
 """A circle on the diagonal has at most this many times the area of the largest other circle."""
 _NAME = 40
-_PLAIN = 1e9
-"""Numbers from here on are written with a power of ten."""
 _NEAR = 0.06
 """Values nearer than this share of the axis are drawn at equal distances instead."""
 
@@ -92,15 +90,10 @@ def _labels(values: Sequence[float]) -> list[str]:
     """Numbers with three digits, or with more if some would look the same; large ones without a power of ten."""
     found: list[str] = []
     for digits in (3, 6, 9):
-        found = [_number(value, digits) for value in values]
+        found = [score_text(value, digits) for value in values]
         if len(set(found)) == len(found):
             break
     return found
-
-
-def _number(value: float, digits: int) -> str:
-    text = f"{value:.{digits}g}"
-    return f"{value:,.0f}" if "e" in text and 1 <= abs(value) < _PLAIN else text
 
 
 class Cell(NamedTuple):
@@ -234,10 +227,7 @@ def _drawing(pairs: ScorePairs, before: str, after: str, link: Link | None) -> E
     chart.segment("diagonal", (-_INSET, -_INSET), (1 + _INSET, 1 + _INSET))
     _circles(chart, pairs, link)
     counts = ", ".join(f"{count:,} {word}" for word, count in pairs.counts.items())
-    drawn = chart.drawing(f"{metric} of each query: {before} across, {after} upwards. {counts}.")
-    if link is None:
-        return drawn
-    return drawn._replace(attributes=drawn.attributes | {"role": "group"})  # an image would hide its links
+    return chart.drawing(f"{metric} of each query: {before} across, {after} upwards. {counts}.")
 
 
 def _circles(chart: Chart, pairs: ScorePairs, link: Link | None) -> None:
