@@ -157,8 +157,10 @@ def test_a_row_is_fetched_once_when_it_opens(opened):
     page.settle()
     assert page.run("document.querySelectorAll('#all .opened').length") == 1
     assert sum("/opened/" in url for url in page.requests()) == 1
-    link = page.run("document.querySelector('.unopened a[href^=\"/query\"]').getAttribute('href')")
-    page.follow(lambda: page.run(f"location.href = {link!r}"))
+    link = ".unopened a[href^='/query']"
+    assert page.run(f"""document.querySelector("{link}").getBoundingClientRect().bottom
+        <= document.querySelector("#all .opened").getBoundingClientRect().top""")
+    page.follow(lambda: page.click(link))
     assert page.run("document.body.className") == "screen-query"
 
 

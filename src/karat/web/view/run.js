@@ -125,7 +125,7 @@
       const found = await fragment(place.dataset.opened);
       delete place.dataset.opened;
       waiting.remove();
-      place.prepend(found);
+      place.append(found);
     } catch (error) {
       waiting.className = "note problem";
       waiting.textContent = `The query could not be loaded; close and open it to try again. ${why(error)}`;
