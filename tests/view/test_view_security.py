@@ -225,8 +225,9 @@ def test_ids_of_runs_tell_no_path(viewer, folder):
     for name in folder.paths:
         number = viewer.run(name.removesuffix(".parquet"))
         assert number.isalnum()
-        assert len(number) >= 16
+        assert len(number) == 24
         assert Path(name).stem not in number
+        assert name.encode().hex()[:24] != number
 
 
 def test_it_listens_on_this_machine_alone(viewer):
