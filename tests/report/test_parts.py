@@ -142,6 +142,11 @@ def test_few_scores_have_bars_at_their_values():
     assert middles == [float(x) for x, value in ticks.items() if value in {"0", "0.5", "1"}]
 
 
+def test_bars_that_would_touch_are_parts_instead():
+    found = bars(np.array([0.4, 0.401, 0.402, 0.9]))
+    assert [(bar.low, bar.high, bar.size) for bar in found] == [(0.4, 0.5, 3), (0.9, 1, 1)]
+
+
 def test_a_part_is_between_its_limits():
     drawn = write(histogram(np.linspace(0.401, 0.499, 40), "ndcg"))
     ((x, width),) = re.findall(r' x="([\d.]+)" width="([\d.]+)"', drawn)

@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 
+import karat
 from karat.web.messages import Call
 from karat.web.tasks import do, load_tasks
 from karat.web.view.folder import id_of
@@ -48,6 +49,15 @@ def test_runs_with_the_same_file_name_are_told_apart(folder):
     assert heads == [*zip(SAME, SHORT, strict=True)]
     columns = re.search(r'<section id="scores">.*?<thead>(.*?)</thead>', text, re.DOTALL)[1]
     assert [name for name in SHORT if name in columns] == SHORT
+
+
+def test_each_miss_has_its_cause_in_each_run(folder):
+    gold = re.search(r'<section id="gold">.*?</section>', ask(folder, *SAME), re.DOTALL)[0]
+    for name in SAME:
+        run = karat.load(folder / f"{name}.parquet")
+        causes = [miss.text for miss in karat.diagnose(run, "q06").misses]
+        assert causes
+        assert [cause for cause in causes if cause not in words(gold)] == []
 
 
 @pytest.mark.parametrize(
