@@ -59,6 +59,8 @@ _ENDING = ".labels.jsonl"
 def labels_path(gold: Target) -> Path:
     """The path of the labels from which a file of gold is made: `gold.labels.jsonl` for `gold.jsonl`."""
     path = Path(gold)
+    if not path.name or path.is_dir():
+        raise BadArgument(f"{path} is a folder", hint=f"-o {path / 'gold.jsonl'}")
     if path.name.endswith(_ENDING):
         gold = path.with_name(path.name.replace(_ENDING, ".jsonl"))
         raise BadArgument(f"{path} is a name of labels; the gold has another one", hint=f"-o {gold}")
