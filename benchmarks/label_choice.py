@@ -20,6 +20,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -264,8 +265,8 @@ def main() -> None:
     options = parser.parse_args()
     cases = [(queries, kappa, order) for queries in QUERIES for kappa in KAPPAS for order in ORDERS]
     with ProcessPoolExecutor(2) as workers:
-        rows = [workers.submit(simulate, *case, options.repetitions, options.seed) for case in cases]
-        looks = [workers.submit(look, *case, options.repetitions, options.seed) for case in LOOKED]
+        rows = [workers.submit(partial(simulate, *case), options.repetitions, options.seed) for case in cases]
+        looks = [workers.submit(partial(look, *case), options.repetitions, options.seed) for case in LOOKED]
         tables = {"label-order": first_table([row.result() for row in rows])}
         tables["label-looks"] = second_table([row.result() for row in looks])
     tables["label-check"] = first_repetitions()

@@ -145,6 +145,9 @@ def test_a_model_grades_within_its_budget_and_is_asked_once(tmp_path):
                 server.grade(sheet["query"], sheet["items"][0]["key"], 0)
                 assert server.labels[0]["model"] in (0, 1, 2, 3)
         assert model.count == 4
+    done = run_karat("label", "pool.parquet", "-o", "gold.jsonl", "--write", cwd=tmp_path, text=True)
+    opinion = server.labels[0]["model"]
+    assert f"ada and the model: the same grade for {int(opinion == 0)} of 1 item graded without its" in done.stderr
 
 
 def test_calibration_uses_answers_from_before_the_opinion(tmp_path):

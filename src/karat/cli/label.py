@@ -216,7 +216,7 @@ def _finish(options: Namespace, wanted: Wanted) -> None:
     items = f"{done.relevant:,} relevant and {done.irrelevant:,} irrelevant items"
     size = f"{plural(done.queries, 'query', 'queries')}, {items}"
     say(f"gold: {options.output} with {size}" + (f"; qrels: {options.qrels}" if options.qrels else ""), error=True)
-    for line in done.estimates:
+    for line in done.lines:
         say(line, error=True)
     if wanted.kind == "sample":
         say(f"next: karat calibrate {quote(wanted.source)} {quote(str(path))}", error=True)

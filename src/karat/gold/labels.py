@@ -187,11 +187,6 @@ class LabelFile:
         with self._turn:
             return self._labels.latest.copy()
 
-    def last(self, by: str) -> Label | None:
-        """The label that an undo of this person would take back."""
-        with self._turn:
-            return self._labels.last(checked_person(by))
-
     def append(self, label: Label) -> Label:
         """Append a label, with its time and number. It is on the disk when this returns."""
         if label.answer == "undo":

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -73,7 +74,8 @@ class Written(msgspec.Struct, frozen=True):
     relevant: int
     irrelevant: int
     unjudged: int
-    estimates: list[str] = []
+    lines: list[str] = []
+    """Sentences on the estimates, and on the agreement with the model."""
 
 
 class _Failed(msgspec.Struct, frozen=True):
@@ -162,7 +164,7 @@ def _write_opinions(path: Path, opinions: Opinions) -> None:
 
 def finish(wanted: Wanted) -> Written:
     """Write gold from the labels, and qrels if they are wanted."""
-    from karat.gold.labels import check_pool, labels_path, read_labels
+    from karat.gold.labels import GRADED, check_pool, labels_path, read_labels
     from karat.gold.pool_file import read_pool
     from karat.gold.written_gold import write_gold, write_qrels
     from karat.web.label.label_design import digest
@@ -170,7 +172,8 @@ def finish(wanted: Wanted) -> Written:
     path = labels_path(wanted.out)
     pool, content = read_pool(wanted.pool), read_labels(path)
     check_pool(path, content, digest(pool), {(one.id, item.key) for one in pool.queries for item in one.items})
-    labels = content.standing().latest
+    standing = content.standing()
+    labels = standing.latest
     given = sum(one.answer == "grade" for one in labels.values())
     if not given:
         return Written(0, 0, 0, 0, pool.size - pool.judged)
@@ -178,7 +181,20 @@ def finish(wanted: Wanted) -> Written:
     if wanted.qrels is not None:
         write_qrels(pool, labels, wanted.qrels)
     lines = [] if wanted.metric is None else _estimates(pool, labels, wanted)
+    if content.header.scale.values == GRADED.values:
+        lines += _trust(standing.unswayed())
     return Written(given, done.queries, done.relevant, done.irrelevant, done.unjudged, lines)
+
+
+def _trust(unswayed: Mapping[Key, Label]) -> list[str]:
+    """A sentence on the agreement of each person with the model."""
+    from karat.gold.agreement_of_labels import agreement_with_model
+
+    return [
+        f"{one.first} and the model: the same grade for {one.same:,} of {plural(one.items, 'item', 'items')} "
+        "graded without its opinion" + ("" if isnan(one.kappa) else f", kappa {one.kappa:.2f}".replace("-", "−"))
+        for one in agreement_with_model(unswayed)
+    ]
 
 
 def _estimates(pool: Pool, labels: Mapping[Key, Label], wanted: Wanted) -> list[str]:
