@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import karat
-from support.labelled import labelled, samples
+from support.labelled import labelled, samples, write_pool
 
 GRADES = {f"{n}": n for n in range(4)}
 
@@ -292,6 +292,25 @@ def test_the_order_for_a_metric_says_how_many_more(page, pool, tmp_path):
         page.browser.click("#estimate-pane summary")
         page.until("document.querySelector('#estimate .big')")
         assert "first-words minus bm25" in page.text("#estimate")
+
+
+def test_enough_is_said_above_the_item_at_any_width(page, tmp_path):
+    made = write_pool(tmp_path / "pool.parquet", 12, 8)
+    with labelled(tmp_path / "pool.parquet", tmp_path / "gold.jsonl", "--by", "Ada", "--for", "precision@3") as server:
+        only = {item.key for query in made.queries for item in query.items if item.ranks[1] is None}
+        for number in range(30):
+            sheet = server.sheet(number, "Ada")
+            for item in sheet["items"]:
+                assert server.grade(sheet["query"], item["key"], 3 * (item["key"] in only), "Ada").status == 200
+        for width in (390, 1400):
+            page.open(server, width=width, height=844)
+            page.until("document.querySelector('#stop.enough')")
+            assert page.text("#stop") == "Enough: the comparison is decided. You may stop."
+            stop, item = (
+                page.browser.run(f"document.querySelector({one!r}).getBoundingClientRect().bottom")
+                for one in ("#stop", ".item")
+            )
+            assert 0 < stop < item
 
 
 def test_dialogs_open_and_close_by_key(page, pool, tmp_path):

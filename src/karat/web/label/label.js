@@ -28,6 +28,8 @@
   // --- Start
 
   async function start() {
+    sheet = null; // that of the person before must not take a key of the next
+    $("items").replaceChildren();
     try {
       about = await ask("/label/work");
     } catch (error) {
@@ -512,7 +514,10 @@
       if (!document.hidden && !$("beside").hidden) {
         const { agreement, choice: how } = await ask("/label/standing");
         showAgreement(agreement);
-        if (how) $("stop").textContent = advice(how, how.metric);
+        if (how) {
+          $("stop").textContent = advice(how, how.metric);
+          $("stop").classList.toggle("enough", Boolean(how.stop) && how.stop !== "queries");
+        }
         if (how && $("estimate-pane").open) showEstimates((await ask("/label/estimate")).estimates);
       }
     } catch { /* the next answer says what is wrong */ }
