@@ -2,11 +2,11 @@
 // server has stored the answer. Keys that come faster wait in a line, and are forgotten if one of them fails.
 (() => {
   if (!document.body.classList.contains("screen-label")) return;
-  const { $, make, say, plural, id, ask, problem, store, leftover, textOf, passage, Refused } = labelling;
+  const { $, make, say, plural, id, ask, problem, store, leftover, textOf, passage, asked, Refused } = labelling;
 
   let by = "", scale = [], about = null, sheet = null, current = 0, marking = null;
   const drafts = new Map(); // notes and quotes of items that are not graded yet
-  const place = () => `karat-label ${about.pool}`;
+  const place = () => `karat-label ${about.pool} ${by}`; // of what the browser keeps for a person
   const path = (rest) => `/label/${rest}${rest.includes("?") ? "&" : "?"}by=${encodeURIComponent(by)}`;
   const items = () => (sheet ? sheet.items : []);
   const card = (n) => $("items").children[n];
@@ -28,6 +28,8 @@
   // --- Start
 
   async function start() {
+    sheet = null; // that of the person before must not take a key of the next
+    $("items").replaceChildren();
     try {
       about = await ask("/label/work");
     } catch (error) {
@@ -47,7 +49,8 @@
     $("guideline").textContent = about.guideline;
     $("guideline-pane").hidden = !about.guideline;
     $("choice-pane").hidden = !about.metric;
-    await leftover(place(), by);
+    takeDrafts();
+    await leftover(place());
     about = await ask("/label/work");
     const wanted = Number.parseInt(location.hash.slice(1), 10) - 1;
     await open(wanted >= 0 && wanted < about.sheets ? wanted : about.next);
@@ -71,7 +74,7 @@
     $("work").hidden = $("beside").hidden = true;
     $("who").hidden = false;
     $("by").value = by;
-    $("by").focus();
+    $("by").select();
   });
 
   // --- A sheet
@@ -85,7 +88,7 @@
     sheet = await ask(path(`sheet/${number}`));
     history.replaceState(null, "", `#${number + 1}`);
     $("place").textContent = `${about.metric ? "Step" : "Query"} ${number + 1} of ${sheet.progress.sheets.toLocaleString("en")}`;
-    $("query").textContent = sheet.text ?? sheet.query;
+    $("query").textContent = asked(sheet);
     $("items").replaceChildren(...sheet.items.map(draw));
     $("previous").disabled = number === 0;
     $("next").disabled = number + 1 >= sheet.progress.sheets;
@@ -232,7 +235,7 @@
         id: id(), by, query: own.query, item: item.key, answer, grade, note,
         quotes: quotes.map(({ start, end }) => ({ start, end })),
       });
-      drafts.delete(item.key + own.query);
+      if (drafts.delete(item.key + own.query)) keepDrafts();
       item.label = stored.label;
       item.model = stored.model;
       own.next = stored.next;
@@ -253,7 +256,7 @@
       return;
     }
     await open(sheet.next);
-    if (sheet) say(`Next query: ${sheet.text ?? sheet.query}`);
+    if (sheet) say(`Next query: ${asked(sheet)}`);
   }
 
   async function undo() {
@@ -288,8 +291,14 @@
     }
   }
 
-  const keepDrafts = () => sessionStorage.setItem("karat-drafts", JSON.stringify([...drafts]));
-  try { for (const [key, own] of JSON.parse(sessionStorage.getItem("karat-drafts") || "[]")) drafts.set(key, own); } catch { /* none */ }
+  const keepDrafts = () => sessionStorage.setItem(`${place()} drafts`, JSON.stringify([...drafts]));
+
+  function takeDrafts() {
+    drafts.clear();
+    try {
+      for (const [key, own] of JSON.parse(sessionStorage.getItem(`${place()} drafts`) || "[]")) drafts.set(key, own);
+    } catch { /* none */ }
+  }
 
   const removeQuote = (n, q) => change(n, { quotes: draftOf(items()[n]).quotes.filter((_, i) => i !== q) });
 
@@ -354,7 +363,10 @@
     if (!item || item.text === null) return;
     if (!marking) {
       const text = item.text, found = [...text.matchAll(/\S+/gu)].map((one) => [one.index, one.index + one[0].length]);
-      if (!found.length) return;
+      if (!found.length) {
+        say("There are no words to mark.");
+        return;
+      }
       expand(current, true);
       marking = { item: current, words: found, at: 0, from: null };
       card(current).classList.add("marking");
@@ -450,7 +462,7 @@
   const choice = (found, state) => make("li", {}, make("button.jump", { type: "button", onclick: () => {
     dialog(found.item === undefined ? "list" : "search").close();
     queue(() => open(found.number, found.item ?? null));
-  } }, make("span", { dir: "auto" }, found.text ?? found.query), make("span.note", { dir: "auto" }, state)));
+  } }, make("span", { dir: "auto" }, asked(found)), make("span.note", { dir: "auto" }, state)));
 
   let listed = 0;
   async function list(begin) {
@@ -483,7 +495,7 @@
 
   // --- The column beside the items
 
-  const number = (value) => (value === null ? "–" : value.toFixed(2));
+  const number = (value) => (value === null ? "–" : value.toFixed(2).replace("-", "−"));
   const STOP = {
     decided: "Enough: the comparison is decided. You may stop.",
     equal: "Enough: the runs are equal within ±0.02. You may stop.",
@@ -502,7 +514,10 @@
       if (!document.hidden && !$("beside").hidden) {
         const { agreement, choice: how } = await ask("/label/standing");
         showAgreement(agreement);
-        if (how) $("stop").textContent = advice(how, how.metric);
+        if (how) {
+          $("stop").textContent = advice(how, how.metric);
+          $("stop").classList.toggle("enough", Boolean(how.stop) && how.stop !== "queries");
+        }
         if (how && $("estimate-pane").open) showEstimates((await ask("/label/estimate")).estimates);
       }
     } catch { /* the next answer says what is wrong */ }
