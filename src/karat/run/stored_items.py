@@ -297,9 +297,8 @@ def _by_score(rankings: Dicts | Table, c: Convention, ranks: int) -> Iterator[tu
     if isinstance(rankings, Dicts):
         given = ((list(scored), rankings.scores(query)) for query, scored in enumerate(rankings.dicts))
     else:
-        assert rankings.scores is not None
-        item, all_scores = rankings.item, rankings.scores
-        given = ((item[a:b].to_list(), all_scores[a:b]) for a, b in pairwise(rankings.start.tolist()))
+        rows = pairwise(rankings.start.tolist())
+        given = ((rankings.item[a:b].to_list(), rankings.scores_in(a, b)) for a, b in rows)
     for ids, scores in given:
         best = _order(scores, ids, c, ranks)
         yield [ids[i] for i in best], scores[best].tolist()
