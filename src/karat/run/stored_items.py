@@ -298,10 +298,8 @@ def _by_score(rankings: Dicts | Table, c: Convention, ranks: int) -> Iterator[tu
     if isinstance(rankings, Dicts):
         yield from (best_of_dict(rankings, query, c, ranks) for query in range(len(rankings)))
         return
-    assert rankings.scores is not None
-    item, all_scores = rankings.item, rankings.scores
     for a, b in pairwise(rankings.start.tolist()):
-        yield _best_of(item[a:b].to_list(), all_scores[a:b], c, ranks)
+        yield _best_of(rankings.item[a:b].to_list(), rankings.scores_in(a, b), c, ranks)
 
 
 def best_of_dict(rankings: Dicts, query: int, c: Convention, ranks: int) -> tuple[list[Any], list[float]]:
