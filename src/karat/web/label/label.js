@@ -155,7 +155,7 @@
     const quotes = make("ul.quotes", { "aria-label": "Quotes" }, ...((state && state.quotes) || []).map((quote, q) =>
       make("li", {}, make("q", { dir: "auto" }, quote.text), make("button", {
         type: "button", "aria-label": `Remove quote ${q + 1}`, onclick: () => queue(() => removeQuote(n, q)) }, "✕"))));
-    const cut = item.length ? make("p.note", {}, `Only the begin is stored: the whole text has ${item.length.toLocaleString("en")} characters.`) : null;
+    const cut = item.length ? make("p.note", {}, `Only the beginning is stored: the whole text has ${item.length.toLocaleString("en")} characters.`) : null;
     const written = state && state.note ? make("p.note.own", { dir: "auto" }, `Note: ${state.note}`) : null;
     const model = item.model === null || item.model === undefined ? null : make("p.note", {}, `The model’s opinion: ${item.model}`);
     const box = make("article.item", { tabindex: n === current ? 0 : -1, "aria-labelledby": `item-${n}`, "data-key": item.key },
