@@ -268,7 +268,7 @@ def _no_field(rows: list[list[Record]], where: Where, side: str) -> InputError:
         row, item = next((row, item) for row, items in enumerate(rows) for item in items if "id" not in item)
         return InputError(f'{where(row)}: a {side} record has no "id", others have no "text"', got=dict(item))
     if item.keys() == {"item", "grade"}:
-        return InputError(f"{where(row)}: this is a run file; expected samples", hint="karat show")
+        return InputError(f"{where(row)}: this is a run file; expected samples", hint="karat show RUN")
     if "start" in item or "end" in item:
         return InputError(f'{where(row)}: a range of {side} needs a "doc"', got=item)
     close = next((f'; "{name}" looks like "{c}"' for name in item if (c := nearest(name, _FIELDS))), "")

@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
-from karat.errors import InputError, first_line, nearest
+from karat.errors import InputError, first_line, nearest_file
 
 if TYPE_CHECKING:
     from karat.samples.field_map import FieldMap
@@ -221,7 +221,4 @@ def _no_file(path: Path) -> InputError:
     if path.with_name(f"{path.name}.collect").exists():
         problem = f"no file {path}: its collection is not finished, and the same command continues it"
         return InputError(problem, hint=f"karat collect … -o {path}")
-    folder = path.parent
-    others = [p.name for p in folder.iterdir() if p.exists()] if folder.is_dir() else []
-    close = nearest(path.name, others, cutoff=0.8)
-    return InputError(f"no file {path}", hint=str(folder / close) if close else None)
+    return InputError(f"no file {path}", hint=nearest_file(path))
