@@ -99,6 +99,19 @@ def test_long_tables(spark, tmp_path):
     check(found, memory, tmp_path)
 
 
+def test_long_tables_with_records_and_unusual_column_names(spark):
+    run, gold = long_tables()
+    run = run.with_columns(pl.format("text of {}", "doc_id").alias("text"), pl.lit("x").alias("meta.a `b"))
+    gold = gold.with_columns(pl.lit("y").alias("karat_run_00"))
+    found = evaluate(
+        spark.createDataFrame(run.to_arrow()).repartition(4), METRICS, gold=spark.createDataFrame(gold.to_arrow())
+    )
+    memory = karat.evaluate(run, METRICS, gold=gold)
+    assert found.run.table.equals(memory.table)
+    assert found.run.stored_items.given == memory.stored_items.given
+    assert found.run.stored_items.gold == memory.stored_items.gold
+
+
 def shallow(hits, k, c):
     """A metric of the user's own, in a file that no executor has."""
     return np.broadcast_to(1 / (1 + hits.depth), (len(k), hits.queries)).copy()

@@ -184,7 +184,7 @@ class StoredItems:
         gold = _gold(samples, hits.gold_items, bare)
         whole = compared != "text" and int(hits.depth.sum()) <= limits.searched
         if whole:
-            gold["seen"] = seen(gold, compared, _whole(samples.retrieved, compared))
+            gold["seen"] = seen(gold, compared, _whole(samples.retrieved, compared, _compared(gold, compared)))
         cut_texts([retrieved, gold], limits)
         return cls(retrieved, start, gold, samples.gold.start, Extent(ranks, whole))
 
@@ -376,9 +376,7 @@ def _names(columns: Mapping[str, Column], row: int) -> list[Any]:
 
 def seen(gold: dict[str, list[Any]], compared: Field, rankings: Sequence[Any]) -> list[bool]:
     """For each gold item, True if it is in any of the rankings."""
-    keys: list[Any] = gold["id" if "id" in gold else "doc"]
-    if compared == "doc" and "doc" in gold:
-        keys = [key if doc is None else doc for key, doc in zip(keys, gold["doc"], strict=True)]
+    keys = _compared(gold, compared)
     wanted = frozenset(keys)
     found: set[Any] = set()
     for items in rankings:
@@ -386,10 +384,21 @@ def seen(gold: dict[str, list[Any]], compared: Field, rankings: Sequence[Any]) -
     return [key in found for key in keys]
 
 
-def _whole(rankings: Rankings, field: Field) -> Sequence[Any]:
-    """Every item of every ranking, in any order."""
+def _compared(gold: dict[str, list[Any]], compared: Field) -> list[Any]:
+    """The id of each gold item, or its document if these are compared."""
+    keys: list[Any] = gold["id" if "id" in gold else "doc"]
+    if compared == "doc" and "doc" in gold:
+        keys = [key if doc is None else doc for key, doc in zip(keys, gold["doc"], strict=True)]
+    return keys
+
+
+def _whole(rankings: Rankings, field: Field, wanted: list[Any]) -> Sequence[Any]:
+    """The items of every ranking, in any order; of a long table only those that are wanted."""
     if isinstance(rankings, Table):
-        return [rankings.item]
+        import polars as pl
+
+        keys = pl.Series(wanted, dtype=pl.String)
+        return [rankings.item.filter(rankings.item.is_in(keys.implode())).to_list()]
     if isinstance(rankings, Dicts):
         return rankings.dicts
     return list(rankings.each(field, STANDARD))

@@ -161,8 +161,12 @@ def _blocks(batches: Iterator[pa.RecordBatch], *, long: bool) -> Iterator[pl.Dat
 
 
 def _in_order(frame: pl.DataFrame, *, long: bool) -> pl.DataFrame:
-    """The rows of each query in the order of their table."""
-    return frame.sort(HASH, ROW) if long else frame
+    """The rows of each query in the order of their table; most are in that order after Spark's sort, too."""
+    if not long:
+        return frame
+    hashes, row = frame[HASH].to_numpy(), frame[ROW].to_numpy()
+    ordered = (hashes[1:] > hashes[:-1]) | ((hashes[1:] == hashes[:-1]) & (row[1:] > row[:-1]))
+    return frame if ordered.all() else frame.sort(HASH, ROW)
 
 
 def _frame(batch: pa.RecordBatch) -> pl.DataFrame:
@@ -174,12 +178,25 @@ def _frame(batch: pa.RecordBatch) -> pl.DataFrame:
     return frame
 
 
+def side_column(side: str, column: str) -> str:
+    """The name of a column of the results or of the gold in a table of both, one row per item.
+
+    In hexadecimal digits: the original name may have dots and backticks, which have a meaning in Spark.
+    """
+    return f"{side}_{column.encode().hex()}"
+
+
 def _side(frame: pl.DataFrame, side: str, query: str) -> pl.DataFrame:
     """The rows of the results or of the gold, with their query id."""
     import polars as pl
 
     there = frame.filter(frame[side].is_not_null())
-    return there.select(pl.col(KEY).alias(query), pl.col(side)).unnest(side)
+    if there[side].dtype == pl.Struct:
+        return there.select(pl.col(KEY).alias(query), pl.col(side)).unnest(side)
+    start = side_column(side, "")
+    own = {column: column.removeprefix(start) for column in frame.columns if column.startswith(start)}
+    columns = [pl.col(column).alias(bytes.fromhex(digits).decode()) for column, digits in own.items()]
+    return there.select(pl.col(KEY).alias(query), *columns)
 
 
 def _all_missing(gold: pl.DataFrame) -> Samples:
