@@ -29,6 +29,7 @@ from karat.samples.keys import (
 )
 from karat.samples.notes import Note
 from karat.samples.objects import PLAIN, are_objects, gold_items, id_notes, plain_items
+from karat.samples.plain_records import MAX_OFFSET, plain_records
 from karat.samples.rankings.dicts import Dicts
 from karat.samples.rankings.lists import Lists
 from karat.samples.results import are_responses, is_response, listed_or_none
@@ -46,7 +47,6 @@ _BARE: tuple[Field, ...] = ("id", "text")
 """A bare string may be either."""
 _RANGED: tuple[Field, ...] = ("id", "text", "doc", "start", "end")
 """The fields of an empty column: no item lacks one."""
-_MAX_OFFSET = 2**53
 _SAMPLED = 1000
 """The number of rows that are searched for a record in place of a list."""
 _FEW = 1 << 17
@@ -139,6 +139,8 @@ BUILD: dict[str, Any] = {"retrieved": rankings_of, "gold": gold_of}
 
 def _records(lists: list[Sequence[Any]], where: Where, side: str, number: str) -> Records:
     """The fields that any record has, and the scores or grades."""
+    if plain := plain_records(lists, side, number):
+        return Records(plain.columns, frozenset(plain.columns), plain.numbers)
     rows = [[_record(item, where, row, side) for item in items] for row, items in enumerate(lists)]
     used = {name for items in rows for item in items for name in item}
     if not used.isdisjoint(LAYERS):
@@ -255,7 +257,7 @@ def _check(item: Record, where: Where, row: int, side: str) -> None:
 
 def _is_offset(value: Any) -> bool:
     whole = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
-    return whole and 0 <= int(value) < _MAX_OFFSET
+    return whole and 0 <= int(value) < MAX_OFFSET
 
 
 def _no_field(rows: list[list[Record]], where: Where, side: str) -> InputError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -105,8 +105,8 @@ def _hits(queries: Sequence[QueryCoverage], gold_items: Gold, notes: tuple[Note,
     for name, values in (("covered", covered), ("gold_read", gold_read), ("read", read)):
         totals = totals.with_amounts(name, values)
     matches = [(query, own, match) for query, own in enumerate(queries) for match in sorted(own.covered.matches)]
-    first = [{chunk: rank for rank, chunk in reversed(list(enumerate(own.chunks, 1)))} for own in queries]
-    copies = [first[query][own.chunks[match.rank - 1]] < match.rank for query, own, match in matches]
+    again = list(map(_copies, queries))
+    copies = [match.rank in again[query] for query, _, match in matches]
     gold = np.array([match.item for _, _, match in matches], np.int64)
     grade = gold_items.grade[gold]
     share = np.array([min(match.share, 1.0) for _, _, match in matches])
@@ -123,3 +123,11 @@ def _hits(queries: Sequence[QueryCoverage], gold_items: Gold, notes: tuple[Note,
         totals=totals,
         notes=notes,
     )
+
+
+def _copies(query: QueryCoverage) -> set[int]:
+    """The ranks of chunks that occur above, too."""
+    if len(set(query.chunks)) == len(query.chunks):
+        return set()
+    first: dict[Hashable, int] = {}
+    return {rank for rank, chunk in enumerate(query.chunks, 1) if first.setdefault(chunk, rank) < rank}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from itertools import chain, islice
+from types import NoneType
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -58,9 +61,16 @@ class Passage(NamedTuple):
 def passages(columns: Sequence[Sequence[Any] | None], size: int, name: Callable[[str], str] = str) -> list[Passage]:
     """Passages from the columns of their fields; `name` returns the full name of a document."""
     doc, start, end, text = ([None] * size if column is None else column for column in columns)
-    docs = [None if value is None else name(as_id(value)) for value in doc]
-    texts = [None if value is None else str(value) for value in text]
-    return [Passage(*item) for item in zip(docs, start, end, texts, strict=True)]
+    if name is not str or not _are_strings(doc):
+        doc = [None if value is None else name(as_id(value)) for value in doc]
+    if not _are_strings(text):
+        text = [None if value is None else str(value) for value in text]
+    return list(map(Passage._make, zip(doc, start, end, text, strict=True)))
+
+
+def _are_strings(column: Sequence[Any]) -> bool:
+    """True if all values that are given are plain strings, as almost always."""
+    return set(map(type, column)) <= {str, NoneType}
 
 
 def rankings(samples: Samples, c: Convention, name: Callable[[str], str] = str) -> list[list[Passage]]:
@@ -68,11 +78,10 @@ def rankings(samples: Samples, c: Convention, name: Callable[[str], str] = str) 
     given = samples.retrieved
     columns = [list(given.each(field, c)) if field in given.any_fields else None for field in FIELDS]
     any_column = next((column for column in columns if column is not None), None) or list(given.each("id", c))
-    each = (
-        passages([None if column is None else column[query] for column in columns], len(ranking), name)
-        for query, ranking in enumerate(any_column)
-    )
-    return [without_copies(ranking, lambda chunk: chunk, c.duplicates) for ranking in each]
+    size = list(map(len, any_column))
+    flat = [None if column is None else list(chain.from_iterable(column)) for column in columns]
+    every = iter(passages(flat, sum(size), name))
+    return [without_copies(list(islice(every, own)), lambda chunk: chunk, c.duplicates) for own in size]
 
 
 class CoverageByRange:
@@ -94,6 +103,7 @@ class CoverageByRange:
         name = str if corpus is None else corpus.name
         self._gold = passages([gold.columns.get(field) for field in FIELDS], len(gold.grade), name)
         self._chunks = rankings(samples, c, name)
+        self._ranged = corpus is None and {"doc", "start", "end"} <= samples.retrieved.all_fields
         self.labels = [item.label for item in self._gold]
         self.details = [item.detail for item in self._gold]
         self.units = gold.units(item.key for item in self._gold)
@@ -129,33 +139,35 @@ class CoverageByRange:
         return (Note("no_shared_document", len(self._ids), examples=(names,)),)
 
     def _query(self, query: int, chunks: list[Passage], gold: list[GoldInterval]) -> QueryCoverage:
-        amount = GoldAmount(gold)
         docs = {interval.doc for interval in gold}
         overlaps: list[Overlap] = []
         read: list[float] = []
-        unions: dict[str, RangeUnion] = {}
+        unions: defaultdict[str, RangeUnion] = defaultdict(RangeUnion)
         seen: set[Passage] = set()
-        for rank, chunk in enumerate(chunks, 1):
-            place = self._chunk_place(chunk, amount, self._ids[query], rank)
+        for rank, (chunk, place) in enumerate(zip(chunks, self._chunk_places(query, chunks, gold), strict=True), 1):
             if place is not None:
                 doc, start, end = place
-                read.append(self._add(unions, doc, start, end))
-                overlaps += [Overlap(rank, doc, start, end, end - start)] if doc in docs else []
+                read.append(self._lengths.total(doc, unions[doc].add(start, end)))
+                if doc in docs:
+                    overlaps.append(Overlap(rank, doc, start, end, end - start))
                 continue
             own = self._overlaps_by_text(chunk, rank, gold)
             overlaps += own
             again = sum(
-                self._lengths.between(one.doc, one.start, one.end) - self._add(unions, one.doc, one.start, one.end)
+                self._lengths.between(one.doc, one.start, one.end)
+                - self._lengths.total(one.doc, unions[one.doc].add(one.start, one.end))
                 for one in own
             )
             read.append(0.0 if chunk in seen else max(self._lengths.whole(chunk.text or "") - again, 0.0))
             seen.add(chunk)
         return QueryCoverage(cover(gold, overlaps, self._lengths.between, self._coverage), read, {}, chunks)
 
-    def _add(self, unions: dict[str, RangeUnion], doc: str, start: int, end: int) -> float:
-        """Mark a range of a document as read, and return the length of the text that is new."""
-        new = unions.setdefault(doc, RangeUnion()).add(start, end)
-        return sum(self._lengths.between(doc, a, b) for a, b in new)
+    def _chunk_places(self, query: int, chunks: list[Passage], gold: list[GoldInterval]) -> list[Range | None]:
+        """The place of each chunk, if it has one."""
+        if self._ranged:  # nothing to search or to check
+            return [cast("Range", chunk[:3]) for chunk in chunks]
+        amount = GoldAmount(gold)
+        return [self._chunk_place(chunk, amount, self._ids[query], rank) for rank, chunk in enumerate(chunks, 1)]
 
     def _gold_places(self, item: Passage, query: str, number: int) -> list[Range]:
         """The places of a gold item: its range, or every place at which its quote occurs."""

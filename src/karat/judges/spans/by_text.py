@@ -28,7 +28,7 @@ _FEW_PAIRS = 20_000
 _BLOCK = 256
 """The number of queries of which the kernel searches the quotes at a time."""
 _IN_CHUNK, _IN_QUOTE = 1, 2
-"""What the kernel searches: quotes in chunks, or chunks in quotes."""
+"""The searches of the kernel: quotes in chunks, or chunks in quotes."""
 _Candidates = list[tuple[int, GoldInterval]]
 """Ranks of chunks that have, or may have, text of a quote."""
 
@@ -47,7 +47,8 @@ class CoverageByText:
         self.labels = [item.text or "" for item in items]
         self.details = [item.detail for item in items]
         self.not_found = [not quote.text for quote in self._quotes]
-        self.units = gold.units(item.key for item in items)
+        keys = (item.range or (item.doc, quote.text) for item, quote in zip(items, self._quotes, strict=True))
+        self.units = gold.units(keys)
         unit = range(len(items)) if self.units is None else self.units.tolist()
         relevant = (gold.grade > 0).tolist()
         self._gold = [
@@ -171,14 +172,14 @@ class CoverageByText:
     ) -> QueryCoverage:
         """Find the shared texts, and unite them in the quotes and in the chunks."""
         overlaps: list[Overlap] = []
-        inside: dict[int, RangeUnion] = {}
+        inside: dict[int, list[tuple[int, int]]] = {}
         for rank, interval in candidates:
             folded = self._fold(chunks[rank - 1])
             for start, end, at in self._quotes[interval.item].shared(folded):
                 overlaps.append(Overlap(rank, interval.doc, start, end, len(folded)))
                 if interval.relevant:
-                    inside.setdefault(rank, RangeUnion()).add(at, at + end - start)
-        alone = {rank: self._gold_in(chunks[rank - 1], union) for rank, union in inside.items()}
+                    inside.setdefault(rank, []).append((at, at + end - start))
+        alone = {rank: self._gold_in(chunks[rank - 1], ranges) for rank, ranges in inside.items()}
         seen: set[Hashable] = set()
         for i, name in enumerate(names):
             if name in seen:
@@ -187,9 +188,10 @@ class CoverageByText:
         overlaps.sort()
         return QueryCoverage(cover(gold, overlaps, self._lengths.between, self._coverage), read, alone, names)
 
-    def _gold_in(self, chunk: str, inside: RangeUnion) -> float:
+    def _gold_in(self, chunk: str, ranges: list[tuple[int, int]]) -> float:
         folded = self._fold(chunk)
-        return sum(self._lengths.whole(folded[start:end]) for start, end in inside)
+        united = ranges if len(ranges) == 1 else RangeUnion(ranges)
+        return sum([self._lengths.whole(folded[start:end]) for start, end in united])
 
     def _other_document(self, item: int, doc: object) -> bool:
         """True if a gold item and a chunk are known to be from different documents."""

@@ -53,6 +53,10 @@ class Lengths:
             return end - start
         return self._tokens.between(doc, self._text_of(doc), start, end)
 
+    def total(self, doc: str, ranges: Iterable[tuple[int, int]]) -> float:
+        """The length of several ranges of a document."""
+        return sum([self.between(doc, start, end) for start, end in ranges])
+
 
 class RangeUnion:
     """A union of ranges: disjoint ranges in order. Ranges that touch become one."""
@@ -161,25 +165,24 @@ def _cover_apart(
     gold: Sequence[GoldInterval], overlaps: Iterable[Overlap], measure: Measure, coverage: float
 ) -> Coverage:
     """A fast path: no text belongs to two intervals, so each has a union of its own."""
-    best = BestMatches(coverage)
     by_doc = by_document(gold)
-    unions = [RangeUnion() for _ in gold]
-    above: list[list[Overlap]] = [[] for _ in gold]
-    covered = [0] * len(gold)
-    amounts: list[tuple[int, float, float]] = []
+    near: dict[int, list[Overlap]] = {}
     for overlap in overlaps:
-        for number in by_doc[overlap.doc].overlapping(overlap.start, overlap.end):
-            interval, before = gold[number], covered[number]
+        if overlap.start < overlap.end:  # an empty chunk covers nothing
+            for number in by_doc[overlap.doc].overlapping(overlap.start, overlap.end):
+                near.setdefault(number, []).append(overlap)
+    best = BestMatches(coverage)
+    amounts: list[tuple[int, float, float]] = []
+    for number, own in near.items():
+        interval, union, covered = gold[number], RangeUnion(), 0
+        for place, overlap in enumerate(own):
             start, end = max(overlap.start, interval.start), min(overlap.end, interval.end)
-            if start >= end:  # an empty chunk
-                continue
-            new = unions[number].add(start, end)
-            covered[number] = before + sum([stop - begin for begin, stop in new])
+            new = union.add(start, end)
+            before, covered = covered, covered + sum([stop - begin for begin, stop in new])
             if interval.relevant:
-                amount = sum([measure(interval.doc, *part) for part in new])
+                amount = sum([measure(interval.doc, begin, stop) for begin, stop in new])
                 amounts.append((overlap.rank, amount, amount))
-            best.compare(overlap, interval, end - start, before, covered[number], above[number])
-            above[number].append(overlap)
+            best.compare(overlap, interval, end - start, before, covered, own[:place])
     size = sum([measure(one.doc, one.start, one.end) for one in gold if one.relevant])
     return Coverage(best.by_rank(), amounts, size)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from math import ceil
 from typing import NamedTuple
 
@@ -32,10 +33,17 @@ class Quote:
         self.raw = text.strip()
         self.text = fold_space(text)
         self.min_shared = min(_MIN_SHARED, ceil(len(self.text) / 4))
-        # A chunk that shares the begin of the quote has these words, and so for the end.
-        self._head = _longest_first(self.text[: self.min_shared])
-        self._tail = _longest_first(self.text[-self.min_shared :])
         self._max_inside = 2 * len(self.text)
+
+    @cached_property
+    def _head(self) -> list[str]:
+        """The words that a chunk has if it shares the begin of the quote."""
+        return _longest_first(self.text[: self.min_shared])
+
+    @cached_property
+    def _tail(self) -> list[str]:
+        """The words that a chunk has if it shares the end of the quote."""
+        return _longest_first(self.text[-self.min_shared :])
 
     def ends(self) -> tuple[str, str]:
         """The begin and the end of the quote: a chunk that is cut off inside it has one of them."""
