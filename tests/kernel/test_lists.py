@@ -82,6 +82,28 @@ def test_many_keys_are_found_where_they_are(seed, size):
     assert found(rankings, keys) == defined(rankings, keys)
 
 
+MASK = 2**64 - 1
+
+
+def mixed(number):
+    number = number * 0x9E3779B97F4A7C15 & MASK
+    return number ^ (number >> 32)
+
+
+def test_ids_with_the_same_code_differ():
+    """Of 16 bytes, and of these and 8 more, so that the codes that the kernel computes from them are equal."""
+    random = Random(3)
+    for _ in range(100_000):
+        first, last = (int.from_bytes(bytes(random.choices(range(48, 122), k=8)), "little") for _ in range(2))
+        more = last ^ mixed(first + 16) ^ mixed((first ^ mixed(last)) + 24 & MASK)
+        if more & 0x8080808080808080 == 0:
+            break
+    words = [word.to_bytes(8, "little").decode("ascii") for word in (first, last, more)]
+    short, long = "".join(words[:2]), "".join(words)
+    for keys in ([short], [long], [short, long], [long, short]):
+        assert found([[long, short, long]], [keys]) == defined([[long, short, long]], [keys])
+
+
 @pytest.mark.parametrize("place", [7, 8, 20, 28, 29, 36])
 def test_ids_that_differ_in_one_byte_differ(place):
     one = "0123456789" * 4
@@ -179,10 +201,11 @@ def test_evaluations_of_records_with_scores_are_equal(queries, convention):
     )
 
 
-def test_the_kernel_stores_the_encoded_form_of_at_most_one_string():
+@pytest.mark.parametrize("begin", ["", "x" * 30])
+def test_the_kernel_stores_the_encoded_form_of_at_most_one_string(begin):
     """Reading the bytes of a string that is not ASCII lets Python store them with the string, as long as it lives."""
-    texts = [chr(0x100 + i) + "x" * 1000 for i in range(1000)]
-    gold = [chr(0x500 + i) + "x" * 1000 for i in range(20)]
+    texts = [begin + chr(0x100 + i) + "x" * 1000 for i in range(1000)]
+    gold = [begin + chr(0x500 + i) + "x" * 1000 for i in range(20)]
     before = [one.__sizeof__() for one in (*texts, *gold)]
     assert found([texts[:500], texts[500:]], [["a"], gold]) is not None
     after = [one.__sizeof__() for one in (*texts, *gold)]
