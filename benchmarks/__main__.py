@@ -28,8 +28,10 @@ CASES = (
     "tiny",
     "steps",
     "fuzzy-ragas",
+    "single-ragas",
     "quotes-contains",
     "quotes-spans",
+    "chunking",
     "remem",
     "intervals",
     "llm",
@@ -38,10 +40,12 @@ CASES = (
     "files-W3",
     "files-trec",
     "spark",
+    "save-W3",
     "memory-dicts",
     "memory-lists",
     "startup-import",
     "startup-help",
+    "startup-eval",
 )
 
 LONG_CASES = ("files-100M", "growth")

@@ -1,4 +1,7 @@
-"""Collecting: a fake retriever of 20 ms, as a function and as a coroutine function, with a journal and without."""
+"""Collecting: a fake retriever of 20 ms, as a function and as a coroutine function, with a journal and without.
+
+1,600 queries, 16 at a time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Files: the same run and gold as Parquet and as TREC text, read and evaluated by karat and its peers."""
+"""Files: the same run and gold as Parquet and as TREC text, read and evaluated by karat and its peers.
+
+W2 and W3 as Parquet files with one row per item, and W2 as TREC text; reading is included.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ class Plan(NamedTuple):
     over_ranx: float
 
 
-PLANS = {"W2": Plan(7, 3, 10, 25), "W3": Plan(5, 1, 25, 50)}
+PLANS = {"W2": Plan(15, 3, 10, 25), "W3": Plan(11, 1, 30, 50)}
 
 
 def measure(workload: str) -> list[Outcome]:
@@ -71,7 +74,7 @@ def _measure_parquet(size: str, folder: Path) -> list[Outcome]:
     return [
         speedup(case, "pytrec_eval", ours=ours, theirs=least["pytrec_eval"], target=plan.over_pytrec_eval),
         speedup(case, "ranx", ours=ours, theirs=least["ranx"], target=plan.over_ranx),
-        *([slowdown(case, "reading", ours=ours, theirs=least["reading"], target=2)] if size == "W3" else []),
+        *([slowdown(case, "reading", ours=ours, theirs=least["reading"], target=1.6)] if size == "W3" else []),
     ]
 
 

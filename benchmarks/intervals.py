@@ -1,4 +1,7 @@
-"""Intervals of many metrics: karat, which computes them without draws, against the bootstrap of scipy."""
+"""Intervals of many metrics: karat, which computes them without draws, against the bootstrap of scipy.
+
+95 % intervals of 20 metrics over 10,000 queries; scipy takes 10,000 resamples.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Plan(NamedTuple):
     target: float
 
 
-PLANS = {"W2": Plan(7, 4), "W3": Plan(5, 8)}
+PLANS = {"W2": Plan(7, 10), "W3": Plan(5, 30)}
 
 
 def measure(size: str) -> list[Outcome]:

@@ -1,4 +1,9 @@
-"""Quotes searched in chunks: karat against a plain Python loop, and against itself on a tenth of the data."""
+"""Quotes searched in chunks: karat against two Python loops, and against itself on a tenth of the data.
+
+1,000 queries with one quote of 200 characters and 10 chunks of 1,000, freshly loaded; and ten times as many. One loop
+is what a user would write: white space is folded, then `in`. The other is only `in`: it misses quotes with other white
+space, and is the limit of what any search in Python can reach.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,7 @@ _QUERIES = 1_000
 _TIMES = 10
 _REPETITIONS = 15
 _LARGE_REPETITIONS = 5
-_TARGET = 0.5
+_OVER_FOLDING, _OVER_BARE = {"contains": 5.0, "spans": None}, {"contains": 0.7, "spans": None}
 _GROWTH = 1.3
 
 
@@ -35,6 +40,7 @@ def measure(judge: str) -> list[Outcome]:
     least = best(
         {
             "karat": Entry(call, few.load, _REPETITIONS),
+            "folding": Entry(by_folding, few.load, _REPETITIONS),
             "loop": Entry(by_loop, few.load, _REPETITIONS),
             "many": Entry(call, many.load, _LARGE_REPETITIONS),
         }
@@ -42,7 +48,8 @@ def measure(judge: str) -> list[Outcome]:
     ours, case = least["karat"], f"quotes-{judge}"
     note = f"milliseconds per {_QUERIES:,} queries: as part of {_TIMES * _QUERIES:,}, and alone"
     return [
-        speedup(case, "plain Python loop", ours=ours, theirs=least["loop"], target=_TARGET),
+        speedup(case, "fold, then `in`", ours=ours, theirs=least["folding"], target=_OVER_FOLDING[judge]),
+        speedup(case, "bare `in`", ours=ours, theirs=least["loop"], target=_OVER_BARE[judge]),
         slowdown(case, "karat, 10× less data", ours=least["many"] / _TIMES, theirs=ours, target=_GROWTH, note=note),
     ]
 
@@ -52,6 +59,16 @@ def by_karat(judge: str, samples: list[Sample], metrics: str) -> Run:
     import karat
 
     return karat.evaluate(samples, metrics, judge=judge)
+
+
+def by_folding(samples: list[Sample]) -> list[bool]:
+    """Test for each chunk if it contains the quote, whatever the white space."""
+    return [
+        " ".join(quote.split()) in " ".join(chunk.split())
+        for sample in samples
+        for quote in sample["gold"]
+        for chunk in sample["retrieved"]
+    ]
 
 
 def by_loop(samples: list[Sample]) -> list[bool]:
@@ -64,7 +81,9 @@ def check(judge: str, data: Quoted) -> None:
     samples = data.load()
     found = by_karat(judge, samples, "recall").scores["recall"].tolist()
     assert found == [float(kind in _FOUND[judge]) for kind in data.kinds], f"{judge} finds the wrong quotes"
-    assert sum(by_loop(samples)) == data.kinds.count("whole"), "the loop finds the wrong quotes"
+    assert sum(by_folding(samples)) == sum(by_loop(samples)) == data.kinds.count("whole"), (
+        "the loop finds the wrong quotes"
+    )
 
 
 if __name__ == "__main__":

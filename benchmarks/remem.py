@@ -1,4 +1,8 @@
-"""REMem's metrics on conversations: karat against nested loops over the definitions, with equal scores."""
+"""REMem's metrics on conversations: karat against nested loops over the definitions, with equal scores.
+
+10,000 examples of 20 chunks of 1,000 characters and 2 gold documents; three metrics at four k. The nested loops
+apply the definitions literally.
+"""
 
 from __future__ import annotations
 

@@ -1,20 +1,30 @@
-"""Start-up: the time of `import karat` above the bare interpreter, and of `karat --help`."""
+"""Start-up: the time of `import karat` above the bare interpreter, of `karat --help`, and of a small evaluation."""
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from time import perf_counter
 
+from benchmarks import workloads
 from benchmarks.outcome import Outcome, write_outcomes
 
 _RUNS = 15
 _IMPORT_MS = 20
 _HELP_MS = 150
+_EVAL_MS = 300
+_SMALL = workloads.Size(32, 20)
+_LIBRARIES = "import numpy, polars"
+# pip compiles what it installs. Without a cache of bytecode, Python would compile karat again at every start.
+_ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def measure(what: str) -> list[Outcome]:
@@ -22,17 +32,35 @@ def measure(what: str) -> list[Outcome]:
     bare = [sys.executable, "-c", "pass"]
     if what == "import":
         alone, with_karat = _medians(bare, [sys.executable, "-c", "import karat"])
-        return [_within("startup-import", with_karat - alone, _IMPORT_MS, alone)]
+        return [_within("startup-import", with_karat - alone, _IMPORT_MS, "bare python", alone)]
+    if what == "eval":
+        return _measure_eval()
     alone, help_time = _medians(bare, [_command(), "--help"])
-    return [_within("startup-help", help_time, _HELP_MS, alone)]
+    return [_within("startup-help", help_time, _HELP_MS, "bare python", alone)]
 
 
-def _within(case: str, ours: float, target: float, bare: float) -> Outcome:
+def _measure_eval() -> list[Outcome]:
+    """`karat eval` of a few queries in JSONL, next to importing the libraries that karat computes with."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "small.jsonl"
+        _write_small(path)
+        libraries, ours = _medians([sys.executable, "-c", _LIBRARIES], [_command(), "eval", str(path)])
+    return [replace(_within("startup-eval", ours, _EVAL_MS, _LIBRARIES, libraries), ratio=ours / libraries)]
+
+
+def _write_small(path: Path) -> None:
+    """A file of samples, one per line."""
+    data = workloads.lists(workloads.dicts(_SMALL))
+    rows = [{"id": query, "retrieved": data.run[query], "gold": gold} for query, gold in data.gold.items()]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="ascii")
+
+
+def _within(case: str, ours: float, target: float, peer: str, theirs: float) -> Outcome:
     return Outcome(
         case=case,
-        peer="bare python",
+        peer=peer,
         karat_ms=ours,
-        peer_ms=bare,
+        peer_ms=theirs,
         target=f"≤ {target:g} ms",
         met=ours <= target,
     )
@@ -52,7 +80,7 @@ def _medians(*commands: Sequence[str]) -> list[float]:
     for turn in range(_RUNS + 1):
         for command, times in zip(commands, taken, strict=True):
             start = perf_counter()
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=_ENVIRONMENT)
             if turn:
                 times.append((perf_counter() - start) * 1e3)
     return [median(times) for times in taken]

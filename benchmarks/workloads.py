@@ -72,6 +72,16 @@ def dicts(size: Size) -> Data:
     return as_json(Data(run, gold)).load()
 
 
+def in_rank_order(scored: Data) -> Data:
+    """The same data as a retriever returns it: the items of each query from the best score to the worst."""
+    run = {query: dict(sorted(items.items(), key=_by_score, reverse=True)) for query, items in scored.run.items()}
+    return as_json(Data(run, scored.gold)).load()
+
+
+def _by_score(item: tuple[str, float]) -> float:
+    return item[1]
+
+
 def lists(scored: Data) -> Data:
     """The same data without scores: items best first, and the relevant items."""
     run = {query: sorted(items, key=items.__getitem__, reverse=True) for query, items in scored.run.items()}

@@ -1,7 +1,8 @@
-"""The speed tables of README.md and docs/benchmarks.md, from benchmarks/results.json."""
+"""The speed tables of README.md and docs/benchmarks.md, from benchmarks/results.json and the modules of the cases."""
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ _NO_TIME = {"second run: calls", "kill -9: lost ÷ in flight", "20 % faults: los
 """Peers of rows whose ratio is not a ratio of times."""
 
 
+_NO_PEER = {"startup", "startup-import", "startup-help"}
+"""Cases whose second time is a part of the first: the bare interpreter."""
+
+
 def speed() -> str:
     """Five rows for the README."""
     results = json.loads(RESULTS.read_text("utf-8"))
@@ -32,10 +37,40 @@ def speed() -> str:
 
 
 def benchmarks() -> str:
-    """Every outcome, with its target."""
-    results = json.loads(RESULTS.read_text("utf-8"))
+    """Every outcome but those on growth, with its target."""
+    return _table([o for o in _outcomes() if o["case"] != "growth"])
+
+
+def growth() -> str:
+    """The outcomes on growth."""
+    return _table([o for o in _outcomes() if o["case"] == "growth"])
+
+
+def slower() -> str:
+    """The outcomes in which karat takes longer than its peer, the worst first."""
+    timed = [o for o in _outcomes() if o["karat_ms"] and o["peer_ms"] and o["case"] not in _NO_PEER]
+    every = sorted((o for o in timed if o["karat_ms"] > o["peer_ms"]), key=lambda o: o["peer_ms"] / o["karat_ms"])
+    return _table(every)
+
+
+def cases() -> str:
+    """What each case measures: the first two paragraphs of its module."""
+    rows = ["| case | what it measures |", "|---|---|"]
+    for module in dict.fromkeys(o["case"].partition("-")[0] for o in _outcomes()):
+        text = ast.get_docstring(ast.parse((RESULTS.parent / f"{module}.py").read_text("utf-8"))) or ""
+        first_two = " ".join(text.split("\n\n")[:2])
+        rows.append(f"| `{module}` | {' '.join(first_two.split())} |")
+    return "\n".join(rows)
+
+
+def _outcomes() -> list[dict[str, Any]]:
+    outcomes: list[dict[str, Any]] = json.loads(RESULTS.read_text("utf-8"))["outcomes"]
+    return outcomes
+
+
+def _table(outcomes: list[dict[str, Any]]) -> str:
     rows = ["| case | peer | karat | peer's time | ratio | target | met | note |", "|---|---|---|---|---|---|---|---|"]
-    for o in results["outcomes"]:
+    for o in outcomes:
         met = {True: "yes", False: "**no**", None: "not measured" if o["ratio"] is None else "–"}[o["met"]]
         cells = [o["case"], o["peer"], _time(o["karat_ms"]), _time(o["peer_ms"]), _ratio(o), o["target"] or "–", met]
         rows.append(f"| {' | '.join([*cells, o['note']])} |")

@@ -90,7 +90,7 @@ def test_a_mean_close_to_the_limit_is_shown_with_enough_decimal_places():
         ("recal@1 >= 0.8", "Did you mean recall@1?"),
         ("recall1 >= 0.8", "Did you mean recall@1?\n  try  recall@1"),
         ("recall 1 no-drop", "Did you mean recall@1?"),
-        ("recall@1 => 0.8", "expected >=, <=, > or <"),
+        ("recall@1 => 0.8", "expected >=, <=, > or <\n  got  'recall@1 => 0.8'\n  try  \"recall@1 >= 0.8\""),
         ("recall@1 == 0.8", "(or >, <=, <)"),
         (5, "a rule is a string"),
     ],

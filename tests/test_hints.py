@@ -46,3 +46,23 @@ def test_advice_for_python_is_not_shown_on_the_command_line():
     with pytest.raises(karat.UnknownName) as caught:
         run.row("c")
     assert caught.value.hint == "one of: a, b"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "meant"),
+    [
+        ("bm26.parquet", "bm25.parquet"),
+        ("BM25.parquet", "bm25.parquet"),
+        ("sample.json", "samples.jsonl"),
+        ("nix.parquet", None),
+        ("none/x", None),
+    ],
+)
+def test_a_file_that_does_not_exist_is_taken_for_a_similar_one(tmp_path, wanted, meant):
+    for name in ("bm25.parquet", "bm25.html", "samples.jsonl", "run.parquet"):
+        (tmp_path / name).touch()
+    found = None if meant is None else str(tmp_path / meant)
+    for read in (karat.load, karat.evaluate):
+        with pytest.raises(karat.KaratError, match=r"no (run )?file") as error:
+            read(str(tmp_path / wanted))
+        assert error.value.hint == found

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import pickle
+from math import inf
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import karat
 from karat.run.stored_items import GoldText, Retrieved, StorageLimits, cut_texts, stored_ranks
@@ -128,6 +131,18 @@ def test_dicts_of_scores_stand_best_first_and_tied_as_the_convention_says(tmp_pa
     run = karat.evaluate(retrieved={"q": scores}, gold={"q": {"a": 1}}, metrics="rr")
     assert [(item.id, item.score) for item in run.items("q").retrieved] == [("b", 3), ("d", 2), ("c", 1), ("a", 1)]
     assert back(run, tmp_path).items("q") == run.items("q")
+
+
+@pytest.mark.parametrize("ties", ["id_descending", "id_ascending", "given"])
+@given(scores=st.lists(st.sampled_from([0.0, -0.0, 1e300, inf, -inf]) | st.floats(0, 1), min_size=1, max_size=40))
+def test_the_best_of_a_dict_are_those_of_all_of_it_sorted(ties, scores):
+    """A ranking of up to 20 items is stored as a whole; of a longer one the best 20, with and without ties."""
+    scored = {f"d{place}": score for place, score in enumerate(scores)}
+    run = karat.evaluate(retrieved={"q": scored}, gold={"q": ["d0"]}, metrics="rr", convention=f"standard(ties={ties})")
+    names = sorted(scored, reverse=ties == "id_descending") if ties != "given" else list(scored)
+    with np.errstate(over="ignore"):
+        wanted = sorted(names, key=lambda name: np.float32(scored[name]), reverse=True)[:20]
+    assert [(one.id, one.score) for one in run.items("q").retrieved] == [(name, scored[name]) for name in wanted]
 
 
 @pytest.mark.parametrize("layout", ["lists", "maps", "table"])

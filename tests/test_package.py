@@ -68,6 +68,17 @@ def test_the_command_line_loads_no_llm_for_the_judge_ids(tmp_path):
     assert not any(name.startswith("karat.llm") for name in loaded)
 
 
+@pytest.mark.parametrize("form", ["table", "markdown", "json"])
+def test_the_command_line_loads_no_polars_for_jsonl(tmp_path, form):
+    path, gold = tmp_path / "samples.jsonl", tmp_path / "gold.jsonl"
+    path.write_text('{"id": "q", "retrieved": ["a"]}\r\n\n')
+    gold.write_text('{"id": "q", "gold": ["a"]}')
+    command = ["eval", str(path), "rr", "--gold", str(gold), "--format", form]
+    loaded = loaded_by(f"from karat.cli import main; main({command})")
+    assert "msgspec" in loaded
+    assert not {"polars", "multiprocessing", "karat.scale.processes"} & loaded
+
+
 def test_help_loads_no_numpy():
     code = "from karat.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
     assert not {"numpy", "polars", "msgspec"} & loaded_by(code)

@@ -14,6 +14,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SHOWN = 120
 _LONGEST = 2000
@@ -119,6 +123,21 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
 
     found = get_close_matches(str(name).lower(), list(known), n=1, cutoff=cutoff)
     return found[0] if found else None
+
+
+def nearest_file(path: Path) -> str | None:
+    """The path of the most similar file in the folder of one that does not exist, if any is similar.
+
+    The names without their endings must be similar, too: with a long ending, "a.parquet" is similar to "b.parquet".
+    """
+    try:
+        others = [other.name for other in path.parent.iterdir()]
+    except OSError:
+        return None
+    stems = {name: name.partition(".")[0].lower() for name in others}
+    stem = nearest(path.name.partition(".")[0], stems.values())
+    close = nearest(path.name, [name for name in others if stems[name] == stem], cutoff=0.8)
+    return str(path.parent / close) if close else None
 
 
 def unknown(kind: str, name: str, known: Iterable[str], where: str | None) -> UnknownName:

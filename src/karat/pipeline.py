@@ -181,5 +181,4 @@ def score(
     plan = Plan.of(metric, judge, convention, at=at, tokens=tokens, order=order)
     data = read_samples(retrieved=[retrieved], gold=[gold])
     plan.check_samples(data)
-    run = plan.with_judge_for(data).evaluate(data)
-    return float(run.columns[columns[0][0]][0])
+    return float(plan.with_judge_for(data).measure(data)[columns[0][0]][0])

@@ -143,8 +143,10 @@ def test_every_way_to_call_gives_the_same(kind):
 def test_edges(kind, retrieved, reference, wanted):
     alone = score(kind(), retrieved, reference)
     beside = kind().batch_score([row_for(kind(), ["z"], ["z"]), row_for(kind(), retrieved, reference)])[1]
+    plain = kind().single_turn_score(SingleTurnSample(**row_for(kind(), retrieved, reference)))
     assert alone == pytest.approx(wanted, nan_ok=True)
     assert (str(alone), alone.reason) == (str(beside), beside.reason)
+    assert str(alone.value) == str(plain)
 
 
 @pytest.mark.parametrize(

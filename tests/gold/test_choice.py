@@ -6,7 +6,7 @@ from math import log2, sqrt
 
 import numpy as np
 import pytest
-from benchmarks.label_choice import METRIC, judged, look, simulate, world
+from benchmarks.label_choice import METRIC, PAGE, first_repetitions, judged, look, simulate, world
 
 from karat.errors import BadArgument, InputError, UnknownName
 from karat.gold.choice import design
@@ -371,6 +371,10 @@ def test_half_the_labels_of_random_order():
     chosen, by_chance = (simulate(200, 0.53, order, 40) for order in ("weight × uncertainty", "random"))
     assert chosen.labels <= by_chance.labels / 2
     assert min(chosen.covers, by_chance.covers, *chosen.at) > 0.85
+
+
+def test_the_tables_are_of_this_code():
+    assert first_repetitions() in PAGE.read_text("utf-8"), "python -m benchmarks.label_choice --write"
 
 
 def test_looking_again_and_again():

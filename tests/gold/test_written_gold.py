@@ -9,7 +9,7 @@ import pytest
 
 import karat
 from karat.errors import BadArgument, InputError
-from karat.gold.agreement_of_labels import AgreementOfLabels
+from karat.gold.agreement_of_labels import agreement_of_labels, agreement_with_model
 from karat.gold.judged_sample import calibration_rows, sample_of
 from karat.gold.labels import SETTLED, Label, LabelFile, Quote
 from karat.gold.pool import pool
@@ -325,37 +325,36 @@ def test_labels_that_cannot_calibrate(judged, path):
         karat.calibrate(judged, labels)
 
 
-def test_agreement_follows_every_label_and_undo():
-    """The incremental figures are those computed at once, and kappa is that of two grades."""
+def test_agreement_of_people_and_with_the_model():
     rng = np.random.default_rng(21)
-    live, latest = AgreementOfLabels(), {}
+    latest = {}
     for _ in range(400):
         key = (f"q{rng.integers(5)}", f"k{rng.integers(6)}", str(rng.choice(["ada", "grace", "lin", SETTLED])))
-        if key in latest and rng.random() < 0.3:
-            del latest[key]
-        else:
-            answer = str(rng.choice(["grade", "skip", "cannot tell"], p=[0.8, 0.1, 0.1]))
-            grade = float(rng.integers(4)) if answer == "grade" else None
-            latest[key] = Label(*key[:2], answer, grade, by=key[2], model=float(rng.integers(4)))
-        live.update(key, latest.get(key))
-    at_once = AgreementOfLabels(latest)
-    assert live.summary()._replace(alpha=0) == at_once.summary()._replace(alpha=0)
-    assert {one[:2]: one for one in live.disagreements()} == {one[:2]: one for one in at_once.disagreements()}
+        answer = str(rng.choice(["grade", "skip", "cannot tell"], p=[0.8, 0.1, 0.1]))
+        grade = float(rng.integers(4)) if answer == "grade" else None
+        latest[key] = Label(*key[:2], answer, grade, by=key[2], model=float(rng.integers(4)))
+    found = agreement_of_labels(latest)
     items = {}
     for (query, item, by), label in latest.items():
         if by != SETTLED and label.grade is not None:
             items.setdefault((query, item), {})[by] = label.grade
-    shared = [own for own in items.values() if len(own) > 1]
-    assert live.summary().alpha == pytest.approx(alpha([list(own.values()) for own in shared], "interval"))
-    assert live.summary().items == len(shared)
-    assert live.summary().disagreements == sum(len(set(own.values())) > 1 for own in shared)
-    for pair in live.summary().pairs:
+    shared = {pair: own for pair, own in items.items() if len(own) > 1}
+    differ = [pair for pair, own in shared.items() if len(set(own.values())) > 1]
+    settled = [pair for pair in differ if latest.get((*pair, SETTLED), Label("", "", "skip")).answer != "skip"]
+    assert found.alpha == pytest.approx(alpha([list(own.values()) for own in shared.values()], "interval"))
+    assert (found.items, found.disagreements) == (len(shared), len(differ))
+    assert 0 < found.unsettled == len(differ) - len(settled) < len(differ)
+    assert [one[:2] for one in found.pairs] == [("ada", "grace"), ("ada", "lin"), ("grace", "lin")]
+    for pair in found.pairs:
         both = [
             (own[pair.first], own[pair.second]) for own in items.values() if {pair.first, pair.second} <= own.keys()
         ]
         assert (pair.items, pair.same) == (len(both), sum(one == other for one, other in both))
-    assert any(one.settled for one in live.disagreements())
-    assert {one.first for one in live.with_model()} == {"ada", "grace", "lin"}
+        assert pair.kappa == cohen_kappa({cell: both.count(cell) for cell in set(both)})
+    for pair in agreement_with_model(latest):
+        own = [label for (*_, by), label in latest.items() if by == pair.first and label.grade is not None]
+        assert (pair.items, pair.same) == (len(own), sum(label.grade == label.model for label in own))
+    assert {one.first for one in agreement_with_model(latest)} == {"ada", "grace", "lin"}
 
 
 def test_kappa_of_two_grades_is_that_of_calibrate():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 import numpy as np
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 
 import karat
 from karat._internal.overlap import longest_end
-from karat.judges.spans import matching
+from karat.judges.spans import cover, matching
 from karat.judges.spans.cover import RangeUnion
-from karat.judges.spans.matching import GoldInterval, Matcher, Overlap
+from karat.judges.spans.matching import GoldInterval, Matcher, Overlap, lie_apart
 from karat.judges.spans.quotes import Quote
 from support.ranges import part, sample
 
@@ -57,6 +58,56 @@ def test_many_intervals_have_the_same_matches(gold, chunks, coverage):
                 matcher.add(overlap, new)
             found.append(matcher.matches())
     assert found[0] == found[1]
+
+
+GAPS = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 12), st.booleans()), min_size=1, max_size=4)
+
+
+def tokens(doc, start, end):
+    return sum(i % 3 == 0 for i in range(start, end))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.fixed_dictionaries({"a": GAPS}, optional={"b": GAPS}),
+    st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 40), st.integers(0, 15), st.integers(0, 9)), max_size=10),
+    st.sampled_from([0.3, 0.5, 1.0]),
+    st.sampled_from([tokens, lambda doc, start, end: end - start]),
+)
+def test_gold_that_lies_apart_has_the_same_coverage(gold, chunks, coverage, measure):
+    intervals = []
+    for doc, own in gold.items():
+        at = 0
+        for gap, size, relevant in own:
+            item = len(intervals)
+            intervals.append(GoldInterval(item, item, doc, at + gap, at + gap + size, relevant))
+            at += gap + size
+    overlaps = [Overlap(n // 2, d, at, at + size, size + more) for n, (d, at, size, more) in enumerate(chunks)]
+    overlaps = [one for one in overlaps if one.doc in gold]
+    assert lie_apart(intervals)
+    fast = cover.cover(intervals, overlaps, measure, coverage)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cover, "lie_apart", lambda gold: False)
+        slow = cover.cover(intervals, overlaps, measure, coverage)
+    assert (fast.matches, fast.size) == (slow.matches, slow.size)
+    assert by_rank(fast.amounts) == by_rank(slow.amounts)
+
+
+def by_rank(amounts):
+    sums = Counter()
+    for rank, covered, gold in amounts:
+        sums += Counter({(rank, "covered"): covered, (rank, "gold"): gold})
+    return sums
+
+
+@pytest.mark.parametrize(
+    ("other", "apart"),
+    [(("a", 11, 20), True), (("a", 10, 20), False), (("a", 5, 7), False), (("b", 5, 7), True)],
+)
+def test_intervals_that_touch_do_not_lie_apart(other, apart):
+    one, two = GoldInterval(0, 0, "a", 0, 10, True), GoldInterval(1, 1, *other, True)
+    assert lie_apart([one, two]) == lie_apart([two, one]) == apart
+    assert not lie_apart([one, two._replace(unit=0)])
 
 
 @pytest.mark.parametrize(("size", "found"), [(39, False), (40, True), (41, True)])

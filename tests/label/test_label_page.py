@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import karat
-from support.labelled import labelled, samples
+from support.labelled import labelled, samples, write_pool
 
 GRADES = {f"{n}": n for n in range(4)}
 
@@ -144,6 +144,43 @@ def test_a_quote_by_mouse_and_by_keyboard(page, pool, tmp_path):
     assert any(marked.strip() == item.get("text") for item in gold)
 
 
+def test_what_one_person_left_unsent_is_not_of_the_next(page, pool, tmp_path):
+    with labelled(tmp_path / "pool.parquet", tmp_path / "gold.jsonl") as server:
+        page.open(server)
+        page.name("Ada")
+        page.press("m", "m", "m")
+        page.until("document.querySelector('.quotes li')")
+        page.browser.click("#rename")
+        page.browser.type("Bob")  # instead of the name that is selected
+        page.browser.press("Enter")
+        page.until("document.querySelector('#me').textContent === 'Bob' && document.querySelector('#items .item')")
+        assert not page.browser.run("document.querySelector('.quotes')")
+        page.press("2")
+        page.until("document.querySelectorAll('.answered').length === 1")
+        assert "quotes" not in server.labels[-1]
+        page.browser.click("#rename")
+        page.browser.type("Ada")
+        page.browser.press("Enter")
+        page.until("document.querySelector('.quotes li')")
+        page.press("3")
+        page.until("document.querySelectorAll('.answered').length === 1")
+        assert (server.labels[-1]["by"], len(server.labels[-1]["quotes"])) == ("Ada", 1)
+
+
+def test_queries_and_items_without_words_say_so(page, tmp_path):
+    rows = [{"id": "q 1", "query": " ", "retrieved": [{"id": "a", "text": " \n "}]}]
+    karat.pool([rows]).save(tmp_path / "pool.parquet")
+    with labelled(tmp_path / "pool.parquet", tmp_path / "gold.jsonl", "--by", "Ada") as server:
+        page.open(server)
+        assert page.text("#query") == "q 1"
+        shown = page.browser.run("getComputedStyle(document.querySelector('.item .text'), '::before').content")
+        assert "The text of this item is empty" in shown
+        page.browser.press("m")
+        assert page.text("#said") == "There are no words to mark."
+        page.press("0")
+        page.until("document.querySelector('.done')")
+
+
 def test_two_people_at_once_see_their_agreement_and_settle(page, pool, tmp_path):
     with labelled(tmp_path / "pool.parquet", tmp_path / "gold.jsonl", "--by", "Ada") as server:
         page.open(server)
@@ -255,6 +292,25 @@ def test_the_order_for_a_metric_says_how_many_more(page, pool, tmp_path):
         page.browser.click("#estimate-pane summary")
         page.until("document.querySelector('#estimate .big')")
         assert "first-words minus bm25" in page.text("#estimate")
+
+
+def test_enough_is_said_above_the_item_at_any_width(page, tmp_path):
+    made = write_pool(tmp_path / "pool.parquet", 12, 8)
+    with labelled(tmp_path / "pool.parquet", tmp_path / "gold.jsonl", "--by", "Ada", "--for", "precision@3") as server:
+        only = {item.key for query in made.queries for item in query.items if item.ranks[1] is None}
+        for number in range(30):
+            sheet = server.sheet(number, "Ada")
+            for item in sheet["items"]:
+                assert server.grade(sheet["query"], item["key"], 3 * (item["key"] in only), "Ada").status == 200
+        for width in (390, 1400):
+            page.open(server, width=width, height=844)
+            page.until("document.querySelector('#stop.enough')")
+            assert page.text("#stop") == "Enough: the comparison is decided. You may stop."
+            stop, item = (
+                page.browser.run(f"document.querySelector({one!r}).getBoundingClientRect().bottom")
+                for one in ("#stop", ".item")
+            )
+            assert 0 < stop < item
 
 
 def test_dialogs_open_and_close_by_key(page, pool, tmp_path):

@@ -81,6 +81,33 @@ def test_azure_speaks_its_own_dialect(monkeypatch):
     assert call.headers["api-key"] == "k" * 8
 
 
+@pytest.mark.parametrize("kind", ["openai", "azure"])
+def test_later_calls_are_like_the_first_which_the_package_makes(monkeypatch, kind):
+    for name in ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "k" * 8)
+    with Server() as server:
+        base = server.url if kind == "openai" else f"http://127.0.0.1:{server.port}"
+        model = f"{kind}(mine, base_url={base}, seed=7)"
+        Engine(model, cache=None, concurrency=1).ask([request("ä" * size) for size in (1, 2, 30)])
+    first, *rest = ({**call.headers, "content-length": ""} for call in server.calls)
+    assert len(rest) == 2
+    assert all(headers == first for headers in rest)
+    assert "x-stainless-retry-count" in first  # which only the package sends
+    assert {call.path for call in server.calls} == {server.calls[0].path}
+    assert [call.text for call in server.calls] == ["ä" * size for size in (1, 2, 30)]
+    assert len({tuple(call.body) for call in server.calls}) == 1
+
+
+def test_a_client_with_its_own_headers_sends_them_in_every_call():
+    import openai
+
+    with Server() as server:
+        own = {"authorization": "Bearer mine", "x-team": "search"}
+        client = openai.AsyncOpenAI(api_key="other", base_url=server.url, default_headers=own)
+        Engine(Endpoint("m", client=client), cache=None, concurrency=1).ask(questions(3))
+    assert [{name: call.headers.get(name) for name in own} for call in server.calls] == [own] * 3
+
+
 def test_the_client_does_not_retry():
     from support.server import Act
 

@@ -81,6 +81,8 @@ def test_a_run_without_an_interval_has_a_dot_alone():
 def test_a_part_of_the_scale_is_said():
     assert "the scale shows 0.7 to 0.9" in drawn([point(0), point(1)])
     assert "the scale" not in drawn([point(0, low=0.1), point(1)])
+    large = [point(day, 11_000.0, low=10_500.0, high=11_200.0) for day in (0, 1)]
+    assert "the scale shows 10,500 to 11,500" in drawn(large)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +94,10 @@ def test_a_part_of_the_scale_is_said():
         ([(0.0, 0.0, 0.0)], (0.0, 0.01)),
         ([(0.9312, nan, nan), (0.9341, nan, nan)], (0.93, 0.94)),
         ([(0.57, 0.43, 0.93)], (0.0, 1.0)),  # more than half of the scale: all of it
+        ([(131.7, 92.1, 187.0), (98.3, 60.0, 152.5)], (50, 200)),  # a custom metric
+        ([(0.5, 0.4, 1.2)], (0.0, 1.5)),
+        ([(-3.0, -4.0, -1.0)], (-4, -1)),
+        ([(1.0000000001, nan, nan)], (0.99, 1.0)),
     ],
 )
 def test_the_scale_has_every_value_and_round_ends(values, ends):

@@ -95,6 +95,11 @@ def test_the_curve_has_a_dot_and_its_values_at_every_requested_cutoff():
     assert [f'cx="{place}"' for place in stops if f'cx="{place}"' not in drawn] == []
 
 
+def test_no_curve_if_nothing_was_judged():
+    failed = {"retrieved": None, "error": "timeout", "gold": ["a"]}
+    assert curves(karat.evaluate([failed] * 3, "recall@5", judge="ids")) is None
+
+
 def test_every_query_is_in_one_bar():
     values = np.array([0, 0, 0.05, 0.1, 0.55, 0.999, 1, np.nan, *np.linspace(0.301, 0.399, 50)])
     found = bars(values)
@@ -114,6 +119,12 @@ def test_scores_that_are_not_from_0_to_1_have_an_axis_of_their_own():
     assert all(bar.high - bar.low == found[0].high for bar in found)
 
 
+def test_large_scores_have_no_powers_of_ten():
+    drawn = write(histogram(np.array([1_234_567.0, 3_000_000.0]), "points"))
+    assert "1,234,567: 1 query, 3,000,000: 1 query" in drawn
+    assert "e+" not in drawn
+
+
 def test_undefined_scores_are_last_also_if_scores_are_above_two():
     run = example.run("bm25").take(range(4))
     name = run.headline[0]
@@ -129,6 +140,11 @@ def test_few_scores_have_bars_at_their_values():
     middles = [float(x) + float(width) / 2 for x, width in re.findall(r' x="([\d.]+)" width="([\d.]+)"', drawn)]
     ticks = dict(re.findall(r'<text x="([\d.]+)"[^>]*>([\d.]+)<', drawn))
     assert middles == [float(x) for x, value in ticks.items() if value in {"0", "0.5", "1"}]
+
+
+def test_bars_that_would_touch_are_parts_instead():
+    found = bars(np.array([0.4, 0.401, 0.402, 0.9]))
+    assert [(bar.low, bar.high, bar.size) for bar in found] == [(0.4, 0.5, 3), (0.9, 1, 1)]
 
 
 def test_a_part_is_between_its_limits():

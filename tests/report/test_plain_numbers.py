@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 import karat
 from karat.report.html.curves import curves
-from karat.report.html.excerpts import cut, opening
+from karat.report.html.excerpts import cut, opening, short_id
 from karat.report.html.markup import plain, write
-from karat.report.html.queries import Order, query_table
+from karat.report.html.opened_query import Bodies
+from karat.report.html.queries import Order, query_row, query_table
 from karat.report.html.scores import means, slices
-from karat.report.html.sections import against
+from karat.report.html.sections import against, misses
 from karat.report.html.side_by_side import slice_table
 from support import compared
 
@@ -89,6 +91,42 @@ def test_less_is_better_is_said_with_the_scores(run):
     assert tile.count(said) == 1
     assert f"false_alarm@5 {said}" in tile
     assert f"false_alarm@5 {said}" in written.partition("Every metric")[2]
+
+
+def test_less_is_better_is_said_above_the_queries_and_beside_other_metrics(run):
+    written = write(query_table(["recall@5", "false_alarm@5"], [], order=Order("recall@5")))
+    assert "Less is better: false_alarm@5." in written
+    assert "Less is better" not in write(query_table(["recall@5"], [], order=Order("recall@5")))
+    assert "false_alarm@5 less is better" in plain(slices(run))
+
+
+@pytest.mark.parametrize(
+    ("metric", "kinds"),
+    [("recall@1", ["n worst", "n", "n best", "n none"]), ("false_alarm@5", ["n best", "n", "n worst", "n none"])],
+)
+def test_the_colour_of_a_score_knows_if_less_is_better(run, metric, kinds):
+    few = run.take(range(4))
+    scored = few.replace(scores={**few.scores, metric: np.array([0.0, 0.5, 1.0, np.nan])})
+    cells = [write(query_row(scored, row, [metric], [], None)) for row in range(4)]
+    assert [re.findall(r'<td class="([^"]*)"', cell)[0] for cell in cells] == kinds
+    beyond = few.replace(scores={**few.scores, metric: np.array([-120.0, 40.0, 12_000.0, np.nan])})
+    kinds_beyond = [
+        re.findall(r'<td class="([^"]*)"', write(query_row(beyond, row, [metric], [], None)))[0] for row in range(3)
+    ]
+    assert kinds_beyond == ["n", "n", "n"]
+
+
+def test_long_ids_do_not_fill_the_page():
+    name = "the-same-start-" * 300 + "7"
+    run = karat.evaluate([{"id": name, "retrieved": ["x" * 5000], "gold": ["a"]}], "recall@1", judge="ids")
+    row = query_row(run, 0, ["recall@1"], [], None)
+    assert '<span class="rest">' in write(row)
+    assert len(plain(misses(karat.diagnose(run), {name: 0}))) < 1_000
+    assert plain(short_id(name)).endswith("start-7")
+    assert name[:350] not in plain(short_id(name))
+    assert name[:340] in write(short_id(name))
+    assert len(write(short_id(name))) < 1_000
+    assert len(plain(Bodies(run, {}).of(0, run.gold(name)))) < 500
 
 
 def test_the_heading_says_that_every_rank_counts():

@@ -137,6 +137,16 @@ def test_fields_that_differ_are_in_the_columns():
     assert "billing" not in first
 
 
+def test_long_fields_can_be_expanded_and_are_compared_as_a_whole():
+    text = "the same words at the start " * 20
+    runs = ranked("abc", "cab", notes=[f"{text} first", f"{text} second"])
+    assert shared_fields(runs) == {}
+    first, second = columns(write(rankings(runs)))
+    assert "…" in first
+    assert "the start  first</bdi>" in first
+    assert "the start  second</bdi>" in second
+
+
 def test_steps_are_in_the_column():
     run = karat.evaluate(TWO_HOPS, "recall@5")
     written = write(rankings([RankedRun("hops", Ranking(run, 0), {})]))

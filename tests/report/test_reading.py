@@ -314,15 +314,17 @@ def test_the_worst_of_less_is_better_are_the_highest(tmp_path):
     assert "Sorted by false_alarm@5, highest first." in text
 
 
+@pytest.mark.parametrize("row", [40, 120])
 @pytest.mark.parametrize("width", [390, 1400])
-def test_a_linked_query_is_not_hidden_by_the_headings(chromium, folder, width):
+def test_a_linked_query_is_not_hidden_by_the_headings(chromium, folder, width, row):
+    """Also one that the script has yet to create."""
     chromium.open(folder / "many.html", width=width)
-    chromium.run("location.hash = '#row-40'")
+    chromium.run(f"location.hash = '#row-{row}'")
     chromium.run("new Promise(done => setTimeout(done, 200))")
     below = chromium.run("document.querySelector('#all thead th:last-child').getBoundingClientRect().bottom")
-    top = chromium.run("document.getElementById('row-40').getBoundingClientRect().top")
+    top = chromium.run(f"document.getElementById('row-{row}').getBoundingClientRect().top")
     assert below <= top + 1 < below + 60
-    assert chromium.run("document.querySelector('#row-40 details').open") is True
+    assert chromium.run(f"document.querySelector('#row-{row} details').open") is True
 
 
 # Texts, names, theme

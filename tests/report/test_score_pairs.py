@@ -109,6 +109,20 @@ def test_bins_that_would_look_alike_have_more_digits():
     assert Bins.of(np.array([0.1, 0.10001])).labels == ["0.1", "0.10001"]
 
 
+def test_large_numbers_have_no_powers_of_ten():
+    assert Bins.of(np.array([8296.3, 9530.9, 12_000.0])).labels == ["8,296", "9,531", "12,000"]
+    assert Bins.of(np.array([12_000.1, 12_000.2])).labels == ["12000.1", "12000.2"]
+    many = Bins.of(np.linspace(12_000.0, 12_001.0, 100)).labels
+    assert len(set(many)) == len(many)
+    assert many[0] == "12000 to 12000.1"
+
+
+def test_scores_that_are_not_from_0_to_1_fill_the_axis():
+    assert Bins.of(np.array([8000.0, 9000.0, 12_000.0])).places == [0.0, 0.25, 1.0]
+    assert Bins.of(np.array([7.0])).places == [0.5]
+    assert Bins.of(np.array([0.25, 0.5])).places == [0.25, 0.5]
+
+
 def test_no_query_in_both_runs():
     assert written(pairs([NAN], [1.0])) == "<p>No query has a recall@5 in both runs.</p>"
 

@@ -131,6 +131,12 @@ def test_wide_tables_become_cards_with_headings(columns, text, cards):
     assert written.count("data-label") == (columns if cards else 0)
 
 
+def test_tables_of_long_numbers_become_cards():
+    heads = ["run", "gain_points@5", "cost_in_cents@5", "recall@5", "rr"]
+    assert "cards" in write(table("caption", heads, [["main", "131.667", "10971.193", "0.411", "0.367"]]))
+    assert "cards" not in write(table("caption", ["metric", "mean", "95 % interval", "undefined"], [["rr", *"123"]]))
+
+
 def test_rows_of_a_part_of_a_run_for_a_server():
     part = example.run().take([5, 3])
     names = ["recall@5", "rr"]

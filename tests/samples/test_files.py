@@ -16,7 +16,7 @@ import pytest
 import karat
 from karat.samples.columns import Keys, RepeatedKey
 from karat.samples.frames import as_polars
-from karat.samples.rankings import table as matching
+from karat.samples.rankings import key_search
 from karat.samples.sources import find_source
 from karat.samples.trec import parse_lines, read_trec
 from support.data import random_results_and_gold
@@ -195,15 +195,29 @@ def test_hash_matching_equals_exact_join(seed):
     own = [random.sample(range(60), random.randrange(0, 9)) for _ in depth]
     start = np.concatenate([[0], np.cumsum([len(keys) for keys in own])])
     keys = Keys([f"d{number}" for several in own for number in several], start)
-    gold, row = matching.match(item, depth, keys)
-    expected = matching._join(item, depth, keys, pl.Series(keys.key, dtype=pl.String))
+    search = key_search.KeySearch.of(keys)
+    gold, row = search.matches(item, depth)
+    expected = search.joined(item, depth)
     assert sorted(zip(gold, row, strict=True)) == sorted(zip(*expected, strict=True))
     repeats = [len(set(part)) < len(part) for part in np.split(item.to_numpy(), np.cumsum(depth)[:-1])]
-    assert matching.may_repeat(item, depth) == any(repeats)
+    assert key_search.may_repeat(item, depth) == any(repeats)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_numbers_with_the_same_upper_bits_are_found(seed):
+    random = Random(seed)
+    numbers = random.sample([high << 60 | low for high in range(16) for low in range(20)], 40)
+    table = key_search._Slots.of(np.array(numbers[:30], np.uint64))
+    assert len(table.other)
+    assert not table.repeat
+    index, found = table.find(np.array(numbers, np.uint64))
+    assert found.tolist() == [True] * 30 + [False] * 10
+    assert index[:30].tolist() == list(range(30))
+    assert key_search._Slots.of(np.array([*numbers, numbers[seed]], np.uint64)).repeat
 
 
 def test_hash_collisions_are_resolved(monkeypatch):
-    monkeypatch.setattr(matching, "_hashes", lambda column: np.full(len(column), 7, np.uint64))
+    monkeypatch.setattr(key_search, "_hashes", lambda column: np.full(len(column), 7, np.uint64))
     check(LONG)
 
 
@@ -227,4 +241,4 @@ def test_copies_in_long_tables_and_lists_score_the_same(convention, seed):
 def test_repeated_gold_key():
     keys = Keys(["a", "a"], np.array([0, 2]))
     with pytest.raises(RepeatedKey):
-        matching.match(pl.Series(["a"]), np.array([1]), keys)
+        key_search.KeySearch.of(keys).matches(pl.Series(["a"]), np.array([1]))

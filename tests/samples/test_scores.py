@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 import karat
 from karat.samples.rankings import score_order as scores
-from karat.samples.rankings.score_order import as_rows, blocks, count_above, sort_rows
+from karat.samples.rankings.score_order import as_rows, blocks, count_above, sort_if_many, sort_rows
 
 depths = st.lists(st.integers(0, 40), min_size=1, max_size=30)
 
 
 @settings(deadline=None)
-@given(depths, st.integers(0, 2**32 - 1), st.booleans())
-def test_count_above_equals_counting(depth, seed, search):
+@given(depths, st.integers(0, 2**32 - 1), st.sampled_from(("search", "compare", "unsorted")))
+def test_count_above_equals_counting(depth, seed, way):
     rng = np.random.default_rng(seed)
     size = np.array(depth)
     flat = rng.choice([rng.random(), 0.0, -np.inf, np.inf, 1.0, 2.0, 3.0, 4.0], int(size.sum())).astype(np.float32)
@@ -29,17 +29,31 @@ def test_count_above_equals_counting(depth, seed, search):
     each = [flat[a:b] for a, b in pairwise(start)]
     wanted = [(int((each[r] > o).sum()), int((each[r] == o).sum()) > 1) for r, o in zip(row, own, strict=True)]
     pieces = as_rows(flat.copy(), size)
-    sort_rows(pieces)
+    if way != "unsorted":
+        sort_rows(pieces)
     little = scores._FEW
     try:
-        scores._FEW = -1 if search else 1 << 40
-        above, tied = count_above(pieces, row, own)
+        scores._FEW = -1 if way == "search" else 1 << 40
+        above, tied = count_above(pieces, row, own, in_order=way != "unsorted")
     finally:
         scores._FEW = little
     assert above.tolist() == [count for count, _ in wanted]
     # Filling is -inf too: it may call an item of that score tied, which is then resolved by looking.
     assert all(t or not w for t, (_, w) in zip(tied.tolist(), wanted, strict=True))
     assert all(t == w for t, (_, w), o in zip(tied.tolist(), wanted, own, strict=True) if o > -np.inf)
+
+
+def test_few_items_are_compared_and_many_searched():
+    def is_sorted(items):
+        return sort_if_many(as_rows(np.arange(4000.0), np.full(4, 1000)), items)
+
+    assert [is_sorted(items) for items in (0, 4, 8, 9, 40)] == [False, False, False, True, True]
+
+
+def test_one_long_ranking_among_short_ones_is_not_copied_for_each_item():
+    pieces = as_rows(np.arange(100_000.0), np.array([50_000, *[1] * 50_000]))
+    assert not sort_if_many(pieces, 3)
+    assert sort_if_many(pieces, 1_000)
 
 
 def test_rows_of_different_lengths_need_little_padding():

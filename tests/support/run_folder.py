@@ -11,6 +11,7 @@ import polars as pl
 
 import karat
 from karat.cli.demo import screen
+from karat.metrics.registry import METRICS
 from karat.samples.notes import Note
 from support import example, hostile
 from support.two_hops import TWO_HOPS
@@ -21,7 +22,7 @@ _FIRST = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 
 def write(folder):
     """Write the runs, the hostile ones, and the files that are no runs; return their paths by name."""
-    runs = {**_help_centre(), **_demo(), **_others()}
+    runs = {**_help_centre(), **_demo(), **_others(), **_own_metrics()}
     paths = _save(folder, {**runs, HOSTILE: hostile.run(), "evil/other.parquet": _hostile()})
     paths["broken/damaged.parquet"] = damaged = Path(folder, "broken", "damaged.parquet")
     damaged.parent.mkdir()
@@ -140,3 +141,37 @@ def _others():
         "repeats.parquet": karat.evaluate(repeats, "recall@1 rr"),
         "no-answer.parquet": karat.evaluate(answers, metrics),
     }
+
+
+def _own_metrics():
+    """Two runs with metrics of their own, which are not from 0 to 1, as a process that does not know them sees them."""
+
+    @karat.metric
+    def gain_points(hits, k, c):
+        return 250.0 * hits.found(k, c) - 40.0 * hits.gold_count()
+
+    @karat.metric(more_is_better=False)
+    def cost_in_cents(hits, k, c):
+        return 12_000.0 - 1_234.5678 * hits.found(k, c)
+
+    kinds = ["billing", "sharing", "a very long topic that has no end " * 4]
+    rows = [
+        {
+            "id": f"p{i}",
+            "query": f"which of {i}?",
+            "retrieved": [f"d{(i * step + j) % 12}" for j in range(12)],
+            "gold": ["d1", "d2", f"d{i % 12}"][: 1 + i % 3],
+            "topic": kinds[i % 3],
+            "latency": float(200 + 17 * i % 300),
+        }
+        for step in (5, 7)
+        for i in range(30)
+    ]
+    try:
+        return {
+            f"own-metrics/{name}.parquet": karat.evaluate(own, "gain_points@5 cost_in_cents@5 recall@5 rr")
+            for name, own in (("cheap", rows[:30]), ("dear", rows[30:]))
+        }
+    finally:
+        for name in ("gain_points", "cost_in_cents"):
+            del METRICS[name]

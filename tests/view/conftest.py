@@ -47,14 +47,17 @@ def chromium(_chromium, viewer):
 def screens(viewer):
     """The addresses of the screens, with runs of the same questions."""
     first, second, third = (viewer.run(f"help-centre/{name}") for name in ("first-words", "bm25", "reranked"))
+    cheap, dear = (viewer.run(f"own-metrics/{name}") for name in ("cheap", "dear"))
     steps, spans, hostile = map(viewer.run, ("steps/two-hops", "spans", HOSTILE.removesuffix(".parquet")))
     return {
         "runs": "/",
         "run": f"/run/{second}",
         "run with steps": f"/run/{steps}",
         "hostile run": f"/run/{hostile}",
+        "run with metrics of its own": f"/run/{cheap}",
         "compare": f"/compare?runs={first},{second}",
         "compare three": f"/compare?runs={first},{second},{third}",
+        "compare metrics of their own": f"/compare?runs={cheap},{dear}&metric=cost_in_cents@5",
         "query": f"/query?runs={first},{second},{third}&query=q06",
         "query with steps": f"/query?runs={steps}&query=q1",
         "query with spans": f"/query?runs={spans}&query=s1",

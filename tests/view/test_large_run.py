@@ -44,4 +44,4 @@ def test_opening_takes_far_less_memory_than_the_run(tmp_path):
             run = f"/run/{viewer.run('large')}"
             for path in (run, f"{run}?sort=rr", f"{run}?page=7", f"{run}?field.topic=t1", "/"):
                 assert "large" in viewer.page(path)
-        assert watch.peak - before < texts * 0.7
+        assert watch.peak - before < texts * 0.9  # about 0.4 of the texts for each of the two workers

@@ -106,6 +106,10 @@ def test_keys(chromium, address):
     chromium.press("ArrowRight")
     assert chromium.run("document.activeElement.dataset.item") == item
     assert chromium.run("document.activeElement.closest('.ranking').querySelector('h3').innerText").endswith("reranked")
+    for key, place in (("End", "at(-1)"), ("Home", "at(0)")):
+        chromium.press(key)
+        column = "[...document.activeElement.closest('.ranking').querySelectorAll('.item')]"
+        assert chromium.run(f"{column}.{place} === document.activeElement"), key
     chromium.press("Shift+Tab")
     assert chromium.run("document.querySelectorAll('.item[tabindex=\"0\"]').length") == 1
     following = chromium.run("document.querySelector('#next').href")
@@ -148,8 +152,9 @@ def test_most_changed_first(chromium, address):
     assert place <= 10  # its recall@5 went from 0 to 1
 
 
-def test_the_heading_of_a_run_is_above_its_scores(chromium, address):
-    chromium.open(address(*HELP[:2], query="q18"), width=1400)
+@pytest.mark.parametrize("width", [390, 1400])
+def test_the_heading_of_a_run_is_above_its_scores(chromium, address, width):
+    chromium.open(address(*HELP[:2], query="q18"), width=width)
     ends = """[...document.querySelectorAll('#scores tr')].map(row => {
         const cell = row.lastElementChild, inner = cell.querySelector('div'), range = document.createRange();
         range.selectNodeContents(inner ? inner.firstChild : cell);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from support import example
@@ -46,6 +48,14 @@ def opened(screen, runs):
         return screen
 
     return show
+
+
+def until(page, code):
+    """Wait until an expression in the page is true."""
+    end = time.monotonic() + 20
+    while not page.run(code):
+        assert time.monotonic() < end, code
+        time.sleep(0.02)
 
 
 def back(page):
@@ -147,8 +157,10 @@ def test_a_row_is_fetched_once_when_it_opens(opened):
     page.settle()
     assert page.run("document.querySelectorAll('#all .opened').length") == 1
     assert sum("/opened/" in url for url in page.requests()) == 1
-    link = page.run("document.querySelector('.unopened a[href^=\"/query\"]').getAttribute('href')")
-    page.follow(lambda: page.run(f"location.href = {link!r}"))
+    link = ".unopened a[href^='/query']"
+    assert page.run(f"""document.querySelector("{link}").getBoundingClientRect().bottom
+        <= document.querySelector("#all .opened").getBoundingClientRect().top""")
+    page.follow(lambda: page.click(link))
     assert page.run("document.body.className") == "screen-query"
 
 
@@ -199,6 +211,20 @@ def test_a_run_that_was_replaced_is_loaded_again(opened, runs):
         page.run(LOADED)
         assert page.run(MATCHES) == "10 queries"
         assert "sort=precision" in page.run("location.search")
+    finally:
+        path.write_bytes(whole)
+
+
+def test_a_run_that_was_deleted_says_so_where_it_is_asked_for(opened, runs):
+    page = opened("bm25")
+    path = runs.folder / "bm25.parquet"
+    whole = path.read_bytes()
+    try:
+        path.unlink()
+        page.run("document.querySelector('#all summary').click()")
+        until(page, "document.querySelector('#all .problem')?.textContent.includes('moved or deleted')")
+        page.click("#all thead th:nth-child(3) a")
+        until(page, f"{MATCHES}.includes('The file of the run may have been moved or deleted.')")
     finally:
         path.write_bytes(whole)
 

@@ -8,6 +8,12 @@ SIZES = (390, 1400)
 PAPER = "getComputedStyle(document.documentElement).backgroundColor + getComputedStyle(document.body).backgroundColor"
 
 
+CUT_LABELS = """[...document.querySelectorAll("svg.chart text")].filter((one) => {
+  const box = one.getBoundingClientRect(), around = one.closest("figure").getBoundingClientRect();
+  return box.width > 0 && (box.left < around.left - 1 || box.right > around.right + 1);
+}).map((one) => one.textContent)"""
+
+
 @pytest.mark.parametrize("width", SIZES)
 def test_every_screen_opens_in_light_and_dark(viewer, chromium, screens, width):
     for name, path in screens.items():
@@ -20,6 +26,7 @@ def test_every_screen_opens_in_light_and_dark(viewer, chromium, screens, width):
         assert chromium.complaints() == [], name
         assert chromium.hosts() == {f"127.0.0.1:{viewer.port}"}, name
         assert chromium.run("document.documentElement.scrollWidth") == width, name
+        assert chromium.run(CUT_LABELS) == [], name
         assert chromium.run("document.querySelectorAll('h1').length") == 1, name
         assert chromium.run("document.title").endswith(" · karat"), name
 

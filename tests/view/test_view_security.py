@@ -39,6 +39,17 @@ def test_a_stranger_sees_one_page_that_says_what_to_do(viewer, screens):
     assert stranger(viewer, "/assets/karat.css").status == 200
 
 
+def test_a_page_about_a_problem_has_the_theme_that_was_chosen(viewer, chromium):
+    chromium.open(viewer.url)
+    try:
+        chromium.run("localStorage.setItem('karat-theme', 'dark')")
+        chromium.open(f"{viewer.url}/run/none")
+        assert chromium.run("document.querySelector('h1').textContent") == "There is nothing at this address"
+        assert chromium.run("document.documentElement.dataset.theme") == "dark"
+    finally:
+        chromium.run("localStorage.clear()")
+
+
 def test_other_programs_get_the_same_words(viewer):
     answer = viewer.ask("/", cookie=None)
     assert answer.status == 403
@@ -214,8 +225,9 @@ def test_ids_of_runs_tell_no_path(viewer, folder):
     for name in folder.paths:
         number = viewer.run(name.removesuffix(".parquet"))
         assert number.isalnum()
-        assert len(number) >= 16
+        assert len(number) == 24
         assert Path(name).stem not in number
+        assert name.encode().hex()[:24] != number
 
 
 def test_it_listens_on_this_machine_alone(viewer):

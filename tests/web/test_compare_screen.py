@@ -196,6 +196,27 @@ def test_three_runs_choose_the_pair(folder):
     assert listed(follow(folder, others["third"]))[0] == second.won + second.lost
     assert "third is worse than main" in words(text)
     assert f"/query?runs={ids('main', 'branch', 'third')}&amp;query=" in text
+    assert "make it the baseline · leave it out" in words(text)
+    links = re.findall(r'<a href="([^"]*)" aria-label="((?:make|leave) [^"]*)"', text)
+    runs = {label: dict(parse_qsl(urlsplit(html.unescape(href)).query))["runs"] for href, label in links}
+    assert runs == {
+        "leave it out: main": ids("branch", "third"),
+        "make it the baseline: branch": ids("branch", "main", "third"),
+        "leave it out: branch": ids("main", "third"),
+        "make it the baseline: third": ids("third", "main", "branch"),
+        "leave it out: third": ids("main", "branch"),
+    }
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_query_is_won_with_less_where_less_is_better(tmp_path, monkeypatch, large):
+    if large:
+        monkeypatch.setattr(compared_runs, "LARGE", 3)
+    for name, alarms in (("before", 6), ("after", 2)):
+        rows = [{"id": f"q{i}", "retrieved": ["x"][: i < alarms], "answerable": False} for i in range(9)]
+        karat.evaluate(rows, "false_alarm@5", judge="ids").save(tmp_path / f"{name}.parquet")
+    text = page(tmp_path, "before", "after", metric="false_alarm@5", show="moved")
+    assert list(choices(text, "Result")) == ["moved 4", "won 4", "lost 0", "tied 5", "all 9"]
 
 
 def test_a_query_links_to_all_runs_and_tells_where_its_gold_went(folder):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from uuid import uuid4
 
 import pytest
@@ -14,6 +15,8 @@ from karat.gold.pool import pool
 from karat.gold.pool_file import read_pool
 from support.forked import run_karat
 from support.labelled import labelled, samples, write_pool
+from support.scripted import script
+from support.server import Server
 
 ODD = [
     "می\u200cخواهم",
@@ -74,6 +77,10 @@ def test_another_pool_does_not_replace_gold(tmp_path):
     ("arguments", "words"),
     [
         (["-o", "gold.labels.jsonl"], "-o gold.jsonl"),
+        (["-o", "."], "-o gold.jsonl"),
+        (["-o", ".."], "-o ../gold.jsonl"),
+        (["-o", "g.jsonl", "--max-cost", "2"], "--model gpt-4o-mini --max-cost"),
+        (["-o", "g.jsonl", "--model", "lexical", "--repeats", "3"], "--repeats is for a language model"),
         (["-o", "g.jsonl", "--by", "Settled"], "kept for settled"),
         (["-o", "g.jsonl", "--by", "ｓettled"], "kept for settled"),
         (["-o", "g.jsonl", "--depth", "5"], "--depth is for --holes and --sample"),
@@ -118,6 +125,29 @@ def test_an_answer_after_the_opinion_of_the_model_is_marked(tmp_path):
         server.grade(sheet["query"], key, 1, "bob")
         seen = [line.get("seen") for line in server.labels if line.get("answer") != "undo"]
         assert seen == [None, True, True, None]
+
+
+def test_a_model_grades_within_its_budget_and_is_asked_once(tmp_path):
+    made = write_pool(tmp_path / "pool.parquet", 4, 3)
+    files = tmp_path / "pool.parquet", tmp_path / "gold.jsonl"
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "OPENAI_API_KEY": "sk-of-a-test"}
+    with Server(script) as model:
+        options = ("--model", "gpt-4o-mini", "--base-url", model.url, "--yes", "--max-cost", "2")
+        with labelled(*files, *options, "--max-calls", "3", env=env) as server:
+            said = "\n".join(server.log)
+            assert "the model has no opinion on 1 of 4 queries: not called: the budget of 3 calls is used up" in said
+        assert model.count == 3
+        for _ in range(2):
+            with labelled(*files, *options, env=env) as server:
+                assert len((tmp_path / "gold.opinions.jsonl").read_text().splitlines()) == made.size
+                sheet = server.sheet(0)
+                assert {item["model"] for item in sheet["items"] if item["label"] is None} == {None}
+                server.grade(sheet["query"], sheet["items"][0]["key"], 0)
+                assert server.labels[0]["model"] in (0, 1, 2, 3)
+        assert model.count == 4
+    done = run_karat("label", "pool.parquet", "-o", "gold.jsonl", "--write", cwd=tmp_path, text=True)
+    opinion = server.labels[0]["model"]
+    assert f"ada and the model: the same grade for {int(opinion == 0)} of 1 item graded without its" in done.stderr
 
 
 def test_calibration_uses_answers_from_before_the_opinion(tmp_path):

@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 
+import karat
 from karat.web.messages import Call
 from karat.web.tasks import do, load_tasks
 from karat.web.view.folder import id_of
@@ -50,6 +51,15 @@ def test_runs_with_the_same_file_name_are_told_apart(folder):
     assert [name for name in SHORT if name in columns] == SHORT
 
 
+def test_each_miss_has_its_cause_in_each_run(folder):
+    gold = re.search(r'<section id="gold">.*?</section>', ask(folder, *SAME), re.DOTALL)[0]
+    for name in SAME:
+        run = karat.load(folder / f"{name}.parquet")
+        causes = [miss.text for miss in karat.diagnose(run, "q06").misses]
+        assert causes
+        assert [cause for cause in causes if cause not in words(gold)] == []
+
+
 @pytest.mark.parametrize(
     ("order", "told"),
     [
@@ -77,3 +87,4 @@ def test_a_damaged_run_is_named_and_can_be_left_out(folder):
     assert "order=moved" in without
     assert id_of("team/broken.parquet") not in without
     assert "Show the query" not in ask(folder, "team/broken", status=404)
+    assert "Show the query in the other run<" in ask(folder, "third", "team/broken", status=404)

@@ -151,6 +151,22 @@ def test_sorts_go_both_ways(screen, column):
         assert f'aria-sort="{"ascending" if sign > 0 else "descending"}"' in shown.html
 
 
+def test_ids_are_sorted_by_their_numbers(screen):
+    assert screen.queries("many", sort="id").ids == [f"q{i}" for i in range(50)]
+    assert screen.queries("many", sort="-id").ids[:2] == ["q299", "q298"]
+
+
+def test_links_of_sections_keep_the_filters_and_the_order(screen):
+    state = {"field.part": "a", "sort": "-rr", "size": "100"}
+    for section in (screen.page("many", **state), screen.part("many", "slices", **state)):
+        links = re.findall(r'<a (?=[^>]*data-adds="([^"]*)")[^>]*href="([^"]*)"', section)
+        links += [(adds, href) for href, adds in re.findall(r'<a [^>]*href="([^"]*)"[^>]*data-adds="([^"]*)"', section)]
+        assert links
+        for adds, href in links:
+            given = dict(parse_qsl(urlsplit(unescape(href)).query))
+            assert given == state | added(adds), href
+
+
 @pytest.mark.parametrize("text", ["q-red", "REDasked", "redproof", "red#wanted", "redpassage", "red#chunk"])
 def test_search_reaches_ids_and_texts_of_queries_gold_and_retrieved_items(screen, text):
     assert screen.queries("words", q=text).ids == ["q-red"]
@@ -223,7 +239,7 @@ def test_a_baseline(screen):
         ({"sort": "colour"}, 400, "there is no such column"),
         ({"page": "-1"}, 400, "page is a whole number from 1"),
         ({"page": "²"}, 400, "page is a whole number from 1"),
-        ({"baseline": "0" * 24}, 404, "there is no such run"),
+        ({"baseline": "0" * 24}, 404, "the baseline cannot be shown: there is no such run"),
         ({"run_id": "0" * 24}, 404, "there is no such run"),
     ],
 )  # fmt: skip

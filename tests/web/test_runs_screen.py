@@ -145,6 +145,13 @@ def test_the_order_is_in_the_address_and_in_the_heading(folder, sort, order):
         assert told[0] == (way, name)
 
 
+@pytest.mark.parametrize("sort", ["recall@1", "-recall@1"])
+def test_runs_without_the_metric_are_last_in_either_order(made, tmp_path, sort):
+    copy(made, tmp_path, one="found2", two="found4")
+    karat.evaluate(samples(6), "recall@2").save(tmp_path / "none.parquet")
+    assert rows(page(tmp_path, sort=sort))[-1] == "none"
+
+
 def test_a_second_click_on_a_heading_turns_the_order_around(folder):
     assert 'href="/?sort=-recall@2#' in page(folder)
     assert 'href="/?sort=recall@2#' in page(folder, sort="-recall@2")

@@ -15,13 +15,13 @@ Bools: TypeAlias = NDArray[np.bool_]
 def starts(size: Ints) -> Ints:
     """The offset at which each group begins, given the group sizes; the last value is the end of the last group."""
     start = np.zeros(len(size) + 1, np.int64)
-    np.cumsum(size, out=start[1:])
+    size.cumsum(out=start[1:])
     return start
 
 
 def group_number(start: Ints) -> Ints:
     """The group of each flat row, counted from 0."""
-    number: Ints = np.repeat(np.arange(len(start) - 1), start[1:] - start[:-1])  # np.diff takes twice the time
+    number: Ints = np.arange(len(start) - 1).repeat(start[1:] - start[:-1])  # np.diff takes twice the time
     return number
 
 

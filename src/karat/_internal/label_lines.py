@@ -82,11 +82,6 @@ class Scale(msgspec.Struct, frozen=True):
     grades: tuple[Grade, ...]
 
     @property
-    def binary(self) -> bool:
-        """True if there are only two grades."""
-        return len(self.grades) == 2
-
-    @property
     def values(self) -> tuple[int, ...]:
         """The numbers of the grades."""
         return tuple(one.grade for one in self.grades)

@@ -73,17 +73,23 @@ def _write_all(text: bytes) -> None:
         text = text[os.write(2, text) :]
 
 
+def polars_errors(name: str, *others: type[BaseException]) -> tuple[type[BaseException], ...]:
+    """An error of Polars and others, for `except`; the others alone before Polars, which loads slowly, is loaded."""
+    polars = sys.modules.get("polars")
+    return others if polars is None else (getattr(polars.exceptions, name), *others)
+
+
 @contextmanager
 def panics_as_errors(*, hold: bool = True) -> Iterator[None]:
     """Raise a panic of Polars in the block as its ComputeError; `hold` back standard error meanwhile."""
-    import polars as pl
-
     panicked = False
     if hold:
         _STANDARD_ERROR.hold()
     try:
         yield
-    except pl.exceptions.PanicException as panic:
+    except polars_errors("PanicException") as panic:
+        import polars as pl
+
         panicked = True
         raise pl.exceptions.ComputeError(f"Polars failed: {first_line(panic)}") from None
     finally:

@@ -602,6 +602,95 @@ find_in_dicts(PyObject *module, PyObject *arguments)
     return result;
 }
 
+/* ---- The best items of a dict of scores ---- */
+
+#define MOST_BEST 128 /* from which sorting all scores pays */
+
+typedef struct {
+    double given, compared;
+    Py_ssize_t place; /* among the values of the dict */
+} Best;
+
+/* The greatest scores, one more than wanted if there are so many: a tie at the end is then seen. Ties are unusual. */
+static Status
+read_best(PyObject *values, Py_ssize_t most, int single, Best *best, Py_ssize_t *count)
+{
+    Py_ssize_t size = PyList_Size(values);
+    *count = 0;
+    for (Py_ssize_t place = 0; place < size; place++) {
+        Best own = {.place = place};
+        if (number_in(PyList_GetItem(values, place), 0, &own.given) == UNUSUAL)
+            return UNUSUAL;
+        own.compared = single ? (double)(float)own.given : own.given;
+        if (*count == most && own.compared <= best[most - 1].compared)
+            continue;
+        Py_ssize_t at = *count < most ? (*count)++ : most - 1;
+        for (; at > 0 && best[at - 1].compared < own.compared; at--)
+            best[at] = best[at - 1];
+        best[at] = own;
+    }
+    for (Py_ssize_t i = 1; i < *count; i++)
+        if (best[i].compared == best[i - 1].compared)
+            return UNUSUAL;
+    return PLAIN;
+}
+
+/* The keys at places of a dict. To iterate over all keys would read each from cold memory, which takes most of the
+ * time. What the places of `PyDict_Next` mean is not promised: the value there must be the one that was found; no
+ * other key has it, for there are no ties. */
+static Status
+keys_at(PyObject *dict, PyObject *values, const Best *best, PyObject *items, PyObject *scores)
+{
+    for (Py_ssize_t i = 0; i < PyList_Size(items); i++) {
+        Py_ssize_t place = best[i].place;
+        PyObject *key, *value;
+        if (!PyDict_Next(dict, &place, &key, &value) || value != PyList_GetItem(values, best[i].place))
+            return UNUSUAL;
+        PyObject *number = PyFloat_FromDouble(best[i].given);
+        if (number == NULL || PyList_SetItem(items, i, Py_NewRef(key)) < 0 || PyList_SetItem(scores, i, number) < 0)
+            return FAILED;
+    }
+    return PLAIN;
+}
+
+PyDoc_STRVAR(best_of_dict_doc,
+    "best_of_dict(scored, ranks, single)\n--\n\n"
+    "The items with the greatest scores, best first, and these scores; `single` compares in single precision.\n\n"
+    "None if the data is not plain, if many items are wanted, or if ids decide: a score is tied with another.");
+
+static PyObject *
+best_of_dict(PyObject *module, PyObject *arguments)
+{
+    PyObject *dict, *items = NULL, *scores = NULL, *pair = NULL;
+    Py_ssize_t ranks, count = 0;
+    int single;
+    if (!PyArg_ParseTuple(arguments, "Onp:best_of_dict", &dict, &ranks, &single))
+        return NULL;
+    if (!PyDict_CheckExact(dict) || ranks < 1 || ranks > MOST_BEST)
+        return Py_NewRef(Py_None);
+    PyObject *view = PyObject_CallMethod(dict, "values", NULL);
+    PyObject *values = view == NULL ? NULL : PySequence_List(view);
+    Py_XDECREF(view);
+    if (values == NULL)
+        return NULL;
+    Best best[MOST_BEST + 1];
+    Status status = read_best(values, ranks + 1, single, best, &count);
+    if (status == PLAIN) {
+        count = count < ranks ? count : ranks;
+        items = PyList_New(count);
+        scores = PyList_New(count);
+        status = items == NULL || scores == NULL ? FAILED : keys_at(dict, values, best, items, scores);
+    }
+    if (status == PLAIN && (pair = PyTuple_Pack(2, items, scores)) == NULL)
+        status = FAILED;
+    PyObject *result = result_of(status, pair);
+    Py_XDECREF(pair);
+    Py_XDECREF(items);
+    Py_XDECREF(scores);
+    Py_DECREF(values);
+    return result;
+}
+
 /* ---- Texts in texts, whatever their white space ---- */
 
 typedef unsigned char Byte;
@@ -614,6 +703,7 @@ typedef struct {
 } Text;
 
 #define ANCHOR_WITHIN 64 /* bytes */
+#define FETCHED 256 /* bytes of each text */
 #define LONG_SEARCH (1 << 22) /* bytes to search, from which other threads may run meanwhile */
 #define BYTES_PER_SIGNAL_CHECK (1 << 26)
 #define MANY_PAIRS 20000 /* of one query, from which the twin is faster, by an index */
@@ -911,6 +1001,21 @@ search_all(Search *search)
     return status;
 }
 
+/* Request the memory of the texts of a query that is searched next. */
+static void
+fetch_ahead(PyObject *texts, Py_ssize_t query)
+{
+    PyObject *own = query < PyList_Size(texts) ? PyList_GetItem(texts, query) : NULL;
+    if (own == NULL || !PyList_CheckExact(own))
+        return;
+    Py_ssize_t count = PyList_Size(own);
+    for (Py_ssize_t i = 0; i < count && i < AHEAD; i++) {
+        const char *item = (const char *)PyList_GetItem(own, i);
+        for (int at = 0; at < FETCHED; at += 64)
+            PREFETCH(item + at);
+    }
+}
+
 static Status
 search_query(Search *search, PyObject *needles, PyObject *texts, const Py_buffer *start, PyObject *isascii)
 {
@@ -920,6 +1025,7 @@ search_query(Search *search, PyObject *needles, PyObject *texts, const Py_buffer
         return FAILED;
     if (!PyList_CheckExact(own) || (end - search->first) * PyList_Size(own) > MANY_PAIRS)
         return UNUSUAL;
+    fetch_ahead(texts, (Py_ssize_t)search->query + 1);
     Status status = open_texts(&search->needles, needles, search->first, end, isascii);
     if (status == PLAIN)
         status = open_texts(&search->texts, own, 0, PyList_Size(own), isascii);
@@ -972,6 +1078,7 @@ find_texts(PyObject *module, PyObject *arguments)
 static PyMethodDef methods[] = {
     {"find_in_lists", find_in_lists, METH_VARARGS, find_in_lists_doc},
     {"find_in_dicts", find_in_dicts, METH_VARARGS, find_in_dicts_doc},
+    {"best_of_dict", best_of_dict, METH_VARARGS, best_of_dict_doc},
     {"find_texts", find_texts, METH_VARARGS, find_texts_doc},
     {NULL, NULL, 0, NULL},
 };

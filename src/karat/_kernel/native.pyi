@@ -21,6 +21,9 @@ def find_in_dicts(
     /,
 ) -> bool | None: ...
 
+# The items with the greatest scores, best first, and these scores; None also if ids decide. Twin: `stored_items`.
+def best_of_dict(scored: Any, ranks: int, single: bool, /) -> tuple[list[Any], list[float]] | None: ...
+
 # Query, needle, rank and way of each pair of texts of which one occurs in the other. Twins: `Contains`, `spans`.
 def find_texts(
     needles: list[str], start: Ints, texts: list[list[str]], first: int, last: int, ways: int, /

@@ -132,7 +132,8 @@ def _read(text: str, run: Run) -> list[Rule]:
     if not isinstance(text, str):
         raise BadArgument("a rule is a string", got=text, hint=_HINT)
     if "=>" in text or "=<" in text:
-        raise BadArgument("expected >=, <=, > or <", got=text, hint=text.replace("=>", ">=").replace("=<", "<="))
+        meant = text.replace("=>", ">=").replace("=<", "<=")
+        raise BadArgument("expected >=, <=, > or <", got=text, hint=f'"{meant}"')  # a shell takes ">" for a file
     if found := _NO_DROP.fullmatch(text.strip()):
         if _field_of(found["metric"])[0] in run.numbers:
             return [_no_change(*_field_of(found["metric"]), found["change"], found["tolerance"], text, run)]

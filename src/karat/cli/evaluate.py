@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Iterable
-from dataclasses import Field, fields
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from karat._internal.display import paragraph
-from karat._internal.model_settings import DEFAULT_CACHE, ModelSettings
+from karat._internal.model_settings import DEFAULT_CACHE
 from karat._internal.output import check_outputs, is_special, new_name, text_file
 from karat._internal.user_code import load_user_code, user_function
 from karat._internal.writers import put
-from karat.cli import Argument, argument, command, emit, format_argument, say
+from karat.cli import argument, command, emit, format_argument, say
+from karat.cli.model_options import given_settings, model_arguments
 from karat.errors import BadArgument, NotJudged, RunFileError
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _INTERRUPTED = 130
 ELSEWHERE = "-o /another/folder/run.parquet"
 _MODELS = "judges that call a language model, such as claims"
-_MODEL_OPTIONS = [one for one in fields(ModelSettings) if one.metadata]
 
 IMPORT = argument(
     "--import", dest="imports", metavar="FILE", action="append", default=[],
@@ -74,14 +73,6 @@ _WRITE = {
 FORMAT = format_argument(
     "json", "csv", "markdown", "metrics", about="csv: one row per query; metrics: numbers for DVC, as JSON"
 )
-
-
-def _model_argument(one: Field[Any]) -> Argument:
-    """The option of a setting of models, with the setting's own default."""
-    help_text = one.metadata["help"]
-    if "default" not in help_text:
-        help_text += f" (default: {'none' if one.default is None else one.default})"
-    return argument(f"--{one.name.replace('_', '-')}", group=_MODELS, **{**one.metadata, "help": help_text})
 
 
 @command(
@@ -135,12 +126,7 @@ def _model_argument(one: Field[Any]) -> Argument:
         "--min-judged", metavar="SHARE", type=float, default=0.0,
         help="exit 3 if a smaller share of the queries was judged, or none",
     ),
-    *map(_model_argument, _MODEL_OPTIONS),
-    argument(
-        "--price", metavar="IN,OUT", group=_MODELS,
-        help="dollars per million tokens of prompts and of answers, such as 0.15,0.6",
-    ),
-    argument("--yes", action="store_true", group=_MODELS, help="do not ask for confirmation of the estimated cost"),
+    *model_arguments(_MODELS),
     argument(
         "--jobs", metavar="N", type=int, default=1,
         help="compare texts in N processes; the result is the same",
@@ -343,16 +329,11 @@ def _judge(options: Namespace) -> Judge:
     """The judge, with the settings of its model."""
     from karat.judges import find_judge
 
-    settings = {one.name: getattr(options, one.name) for one in _MODEL_OPTIONS}
-    if options.price is not None:
-        if options.prices is not None:
-            raise BadArgument("--price and --prices exclude each other", hint=f"--price {options.price}")
-        settings["prices"] = options.price
-    if all(value is None for value in settings.values()) and (judge := find_judge(options.judge)).model is None:
+    settings = given_settings(options)
+    if not settings and (judge := find_judge(options.judge)).model is None:
         return judge  # nothing of karat.llm is loaded
     from karat.judges.model_judge import judge_with_model
 
-    settings["cache"] = False if options.cache == "none" else options.cache
     return judge_with_model(options.judge, confirm=not options.yes, **settings)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from secrets import token_urlsafe
 from shlex import quote
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from karat._internal.display import plural
 from karat._internal.writers import put
 from karat.cli import argument, command, say
+from karat.cli.model_options import given_settings, model_arguments
 from karat.errors import BadArgument
 
 if TYPE_CHECKING:
@@ -52,10 +52,7 @@ _OTHER = "other work than a pool"
     argument("--model", metavar="NAME", group=_MODELS,
              help='a model that grades first, or "lexical"; hidden until the person has answered, and never gold'),
     argument("--show-model", action="store_true", group=_MODELS, help="show its opinions before the answer"),
-    argument("--budget", metavar="DOLLARS", type=float, group=_MODELS, help="the most that it may cost"),
-    argument("--cache", metavar="PATH", group=_MODELS, help='where its answers are cached; "none": nowhere'),
-    argument("--price", metavar="IN,OUT", group=_MODELS, help="dollars per million tokens of prompts and of answers"),
-    argument("--yes", action="store_true", group=_MODELS, help="do not ask for confirmation of the estimated cost"),
+    *model_arguments(_MODELS, model=False),
     examples=(
         ("karat label pool.parquet -o gold.jsonl --by ada", "grade a pool"),
         ("karat label pool.parquet -o gold.jsonl --for recall@5", "first what tells the runs apart"),
@@ -117,13 +114,14 @@ def _wanted(options: Namespace, highest: float) -> Wanted:
     if options.show_model and options.model is None and kind == "pool":
         raise BadArgument("--show-model needs --model", hint="--model gpt-4o-mini --show-model")
     check_outputs({"-o": options.output, **({"--qrels": options.qrels} if options.qrels else {})}, _inputs(options))
-    settings = {"budget": options.budget, "prices": options.price}
-    settings["cache"] = False if options.cache == "none" else options.cache
-    settings = {name: value for name, value in settings.items() if value is not None}
+    settings = given_settings(options)
+    if settings.keys() - {"model"} and options.model in (None, "lexical"):
+        name = min(settings.keys() - {"model"}).replace("_", "-")
+        raise BadArgument(f"--{name} is for a language model", hint=f"--model gpt-4o-mini --{name} …")
     return Wanted(
         str(source), str(options.output), kind, None if options.gold is None else str(options.gold),
         options.sample or 0, options.metric, highest, options.model,
-        options.depth or 10, settings,
+        options.depth or 10, {name: value for name, value in settings.items() if name != "model"},
         confirm=not options.yes, qrels=None if options.qrels is None else str(options.qrels),
     )  # fmt: skip
 
@@ -134,6 +132,8 @@ def _inputs(options: Namespace) -> list[Path]:
 
 def _serve(options: Namespace, wanted: Wanted, prepared: object) -> None:
     """Open the labels, and serve the page."""
+    from secrets import token_urlsafe
+
     from karat.cli.view import listen_at, open_browser
     from karat.gold.labels import LabelFile, labels_path, parse_scale
     from karat.web.label.label_desk import Desk
@@ -217,7 +217,7 @@ def _finish(options: Namespace, wanted: Wanted) -> None:
     items = f"{done.relevant:,} relevant and {done.irrelevant:,} irrelevant items"
     size = f"{plural(done.queries, 'query', 'queries')}, {items}"
     say(f"gold: {options.output} with {size}" + (f"; qrels: {options.qrels}" if options.qrels else ""), error=True)
-    for line in done.estimates:
+    for line in done.lines:
         say(line, error=True)
     if wanted.kind == "sample":
         say(f"next: karat calibrate {quote(wanted.source)} {quote(str(path))}", error=True)

@@ -6,13 +6,15 @@ import os
 import sys
 from argparse import Namespace
 from pathlib import Path
-from secrets import token_urlsafe
-from socket import socket
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from karat._internal.writers import put
 from karat.cli import argument, command, say
 from karat.errors import BadArgument
+
+if TYPE_CHECKING:
+    from socket import socket
 
 _PORT = 5273
 _HOST = "127.0.0.1"
@@ -36,6 +38,8 @@ _PARQUET = b"PAR1"
 )  # fmt: skip
 def view(options: Namespace) -> None:
     """Start the server, and open the browser."""
+    from secrets import token_urlsafe
+
     from karat.web.server import serve
     from karat.web.settings import Limits, Settings
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from functools import cache, cached_property
 from math import isinf, nan
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -160,6 +160,16 @@ class Convention:
 
     def of(self, metric: str, *, cut: bool = True) -> Convention:
         """The convention for one metric, with or without a cutoff."""
+        if (metric, cut) not in self._special:
+            self._special[metric, cut] = self._of(metric, cut=cut)
+        return self._special[metric, cut]
+
+    @cached_property
+    def _special(self) -> dict[tuple[str, bool], Convention]:
+        """The conventions for single metrics, as far as they were asked for: checking their choices takes long."""
+        return {}
+
+    def _of(self, metric: str, *, cut: bool) -> Convention:
         special = {**self.exceptions.get(metric, {}), **(self.exceptions.get(f"{metric}@k", {}) if cut else {})}
         if not special:
             return self

@@ -59,6 +59,8 @@ _ENDING = ".labels.jsonl"
 def labels_path(gold: Target) -> Path:
     """The path of the labels from which a file of gold is made: `gold.labels.jsonl` for `gold.jsonl`."""
     path = Path(gold)
+    if not path.name or path.is_dir():
+        raise BadArgument(f"{path} is a folder", hint=f"-o {path / 'gold.jsonl'}")
     if path.name.endswith(_ENDING):
         gold = path.with_name(path.name.replace(_ENDING, ".jsonl"))
         raise BadArgument(f"{path} is a name of labels; the gold has another one", hint=f"-o {gold}")
@@ -184,11 +186,6 @@ class LabelFile:
         """The label that stands, by query, item and person."""
         with self._turn:
             return self._labels.latest.copy()
-
-    def last(self, by: str) -> Label | None:
-        """The label that an undo of this person would take back."""
-        with self._turn:
-            return self._labels.last(checked_person(by))
 
     def append(self, label: Label) -> Label:
         """Append a label, with its time and number. It is on the disk when this returns."""

@@ -8,13 +8,12 @@ One item may satisfy two gold items, and two items the same one. The views handl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from math import inf
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats, Ints, frozen, is_relevant
+from karat._internal.arrays import Bools, Floats, Ints, frozen, group_number, is_relevant
 from karat._internal.display import valid_utf8
 from karat.conventions import Convention
 from karat.errors import BadArgument
@@ -134,7 +133,8 @@ class Hits:
         gold, depth = np.asarray(gold, np.int64), np.asarray(depth, np.int64)
         key = query * (int(rank.max(initial=0)) + 1) + rank
         detail = None if gold_items.detail is None else valid_utf8(gold_items.detail)
-        gold_items = gold_items._replace(label=valid_utf8(gold_items.label), detail=detail)
+        if (label := valid_utf8(gold_items.label)) is not gold_items.label or detail is not gold_items.detail:
+            gold_items = gold_items._replace(label=label, detail=detail)
         order = key.argsort(kind="stable")
         key, again = key[order], seen_before(gold[order])
         gold = gold[order]
@@ -157,7 +157,7 @@ class Hits:
             depth=depth,
             queries=len(depth),
             gold_items=gold_items,
-            gold_query=np.repeat(np.arange(len(depth)), gold_items.start[1:] - gold_items.start[:-1]),
+            gold_query=group_number(gold_items.start),
             totals=Totals(depth) if totals is None else totals,
             notes=tuple(Note.of_text(note) if isinstance(note, str) else note for note in notes),
             failed=dict(zip(failed, valid_utf8(list(failed.values())), strict=True)) if failed else {},
@@ -184,7 +184,8 @@ class Hits:
         """A copy with other totals, notes, failures, steps or facts on the gold; the matches are shared."""
         given: dict[str, Any] = {"totals": totals, "steps": steps, "gold_items": gold_items}
         given |= {"notes": notes and tuple(notes), "failed": failed and dict(failed)}
-        changed = copy(self)
+        changed = Hits.__new__(Hits)
+        changed.__dict__.update(self.__dict__)
         changed.__dict__.update({name: value for name, value in given.items() if value is not None})
         changed.__dict__.update(_views={}, _columns={}, _without={}, _condensed=None)
         return changed
@@ -227,8 +228,8 @@ class Hits:
     def without_gold(self, rel: float | None = None) -> Bools | None:
         """Flags of the queries without relevant gold; None if every query has some."""
         if rel not in self._without:
-            none = (self.gold_count(rel) == 0) & (not self.gold_items.incomplete)
-            self._without[rel] = none if np.count_nonzero(none) else None
+            none = self.gold_count(rel) == 0
+            self._without[rel] = none if np.count_nonzero(none) and not self.gold_items.incomplete else None
         return self._without[rel]
 
     def judged_nothing(self) -> Bools:
@@ -346,8 +347,9 @@ class Hits:
         sums = []
         deepest = place.max() if len(place) > _SHORT else inf
         for cutoffs in k:
-            cutoff = cutoffs[view.query] if len(cutoffs) > 1 else cutoffs[0]
-            top = slice(None) if np.ndim(cutoff) == 0 and cutoff >= deepest else place <= cutoff
+            one = len(cutoffs) == 1
+            cutoff = cutoffs[0] if one else cutoffs[view.query]
+            top = slice(None) if one and cutoff >= deepest else place <= cutoff
             sums.append(np.bincount(view.query[top], value[top], self.queries))
         return np.array(sums)
 

@@ -32,7 +32,7 @@ class Totals(NamedTuple):
         total = self.at_rank[name]
         last = np.minimum(self.depth, k).astype(np.int64) - 1
         there = starts(self.depth)[:-1] + last
-        return np.where(last >= 0, total[np.clip(there, 0, None)] if len(total) else 0.0, 0.0)
+        return np.where(last >= 0, total[np.maximum(there, 0)] if len(total) else 0.0, 0.0)
 
     def row(self, query: Ints, rank: Ints) -> Ints:
         """The flat row of a rank of a query."""
@@ -59,8 +59,8 @@ class Totals(NamedTuple):
         """The same with one more total, given as the amount at each rank."""
         start = starts(self.depth)
         if (amounts == np.floor(amounts)).all():  # sums of integers are exact, so all queries are summed at once
-            so_far = np.concatenate(([0.0], np.cumsum(amounts, dtype=float)))
-            total = so_far[1:] - np.repeat(so_far[start[:-1]], self.depth)
+            so_far = np.concatenate(([0.0], amounts.cumsum(dtype=float)))
+            total = so_far[1:] - so_far[start[:-1]].repeat(self.depth)
         else:
             total = np.concatenate([np.cumsum(own, dtype=float) for own in np.split(amounts, start[1:-1])])
         return self.with_values(name, total)

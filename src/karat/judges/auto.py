@@ -71,6 +71,8 @@ def _first_retrieved(samples: Samples) -> list[Any]:
 def _are_texts(bare: Sequence[Any]) -> bool:
     """True if most of the first bare strings contain a space: ids do not, sentences do."""
     items = list(map(str, bare[:_ITEMS_CHECKED]))
+    if " " not in "".join(items):
+        return False
     return sum(" " in item for item in items) > len(items) / 2
 
 

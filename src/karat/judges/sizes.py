@@ -56,7 +56,7 @@ def nothing_cited() -> InputError:
 def first_occurrences(samples: Samples, hits: Hits, judge: Judge, c: Convention) -> Floats:
     """For every retrieved item, best first: 1 if it is not a copy of one ranked higher, else 0."""
     first: list[bool] = []
-    for names in counted_items(samples, hits, judge, identities(samples, judge, c), c):
+    for names in counted_items(samples, hits, judge, _names(samples, judge, c), c):
         seen: set[object] = set()
         first += [not (name in seen or seen.add(name)) for name in names]  # type: ignore[func-returns-value]
     return np.array(first, float)
@@ -79,10 +79,14 @@ def _different(samples: Samples, hits: Hits, judge: Judge, c: Convention) -> Siz
     """The number of different items of each ranking; there are copies only if the convention keeps them."""
     if c.duplicates != "once" or isinstance(samples.retrieved, Dicts):
         return {"different": hits.depth.astype(float)}, ()
-    if isinstance(judge, Ids | Exact):  # without a tuple for every item
-        each = (as_texts(own) for own in samples.retrieved.each(judge.field, c))
-        return {"different": np.array([len(set(own)) for own in each], float)}, ()
-    return {"different": np.array([len(set(own)) for own in identities(samples, judge, c)], float)}, ()
+    return {"different": np.array([len(set(own)) for own in _names(samples, judge, c)], float)}, ()
+
+
+def _names(samples: Samples, judge: Judge, c: Convention) -> Iterator[Sequence[object]]:
+    """The identity of each retrieved item, query by query, without a tuple for every item if one field says it."""
+    if isinstance(judge, Ids | Exact):
+        return (as_texts(own) for own in samples.retrieved.each(judge.field, c))
+    return identities(samples, judge, c)
 
 
 def _cited(samples: Samples, hits: Hits, judge: Judge, c: Convention) -> Sizes:

@@ -112,8 +112,7 @@ class Endpoint(Model):
             body["response_format"] = {"type": "json_schema", "json_schema": shape}
         async with self.connect() as client:
             try:
-                # The bare call needs a quarter less CPU time than `chat.completions.create`, which copies everything.
-                returned = await client.post("/chat/completions", body=body, cast_to=object)
+                returned = await client.post(body)
             except (ValueError, RecursionError):
                 raise BadAnswer("the endpoint returned no JSON") from None
             except Exception as error:  # noqa: BLE001  # the client's errors are recognized by their shape
@@ -148,7 +147,7 @@ class Endpoint(Model):
             return Fault(halt, halt=halt)
         return fault
 
-    def _open(self) -> Any:
+    def _open(self) -> _Client:
         """A client of the openai package, whose own retries are off: the engine counts and spaces every call."""
         try:
             import openai
@@ -159,17 +158,18 @@ class Endpoint(Model):
             raise Unavailable(f"no key in the environment: {self.key_env} is not set", hint=f"export {self.key_env}=…")
         kind = openai.DefaultAsyncHttpxClient
         verify = _certificates(kind, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-        http = kind(event_hooks={"response": [_check_response]}, max_redirects=_MAX_REDIRECTS, verify=verify)
+        http = kind(max_redirects=_MAX_REDIRECTS, verify=verify)
         if self.azure:
-            return openai.AsyncAzureOpenAI(
+            azure = openai.AsyncAzureOpenAI(
                 azure_endpoint=self.base_url,
                 api_key=key,
                 api_version=self.api_version,
                 max_retries=0,
                 http_client=http,
             )
+            return _Client(azure, http)
         own = self._client
-        return openai.AsyncOpenAI(
+        client = openai.AsyncOpenAI(
             base_url=self.base_url,
             api_key=key or "none",  # local servers often need no key; the client requires one
             organization=getattr(own, "organization", None),
@@ -178,6 +178,53 @@ class Endpoint(Model):
             max_retries=0,
             http_client=http,
         )
+        return _Client(client, http)
+
+
+class _Client:
+    """A client of the openai package, and the HTTP client that it uses.
+
+    The package makes the first request. Those that follow have the same address and headers: only the body is new, and
+    the package would spend a quarter of the CPU time of a call on the rest of it.
+    """
+
+    def __init__(self, client: Any, http: Any) -> None:
+        self._client, self._http, self._first = client, http, None
+        http.event_hooks = {"request": [self._remember], "response": [_check_response]}
+
+    async def _remember(self, request: Any) -> None:
+        self._first = self._first or request
+
+    async def post(self, body: dict[str, Any]) -> Any:
+        """The JSON that one call returns; raises the errors of the package."""
+        if self._first is None:
+            return await self._client.post("/chat/completions", body=body, cast_to=object)
+        import openai
+
+        headers = {name: value for name, value in self._first.headers.items() if name != "content-length"}
+        request = self._http.build_request("POST", self._first.url, json=body, headers=headers)
+        try:
+            response = await self._http.send(request)
+        except Exception as error:
+            timed_out = any("Timeout" in kind.__name__ for kind in type(error).__mro__)
+            raise (openai.APITimeoutError if timed_out else openai.APIConnectionError)(request=request) from error
+        if not response.is_success:
+            told = _decoded(response)
+            inner = told.get("error", told) if isinstance(told, dict) else told
+            raise openai.APIStatusError(f"Error code: {response.status_code} - {told}", response=response, body=inner)
+        return response.json()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+
+def _decoded(response: Any) -> Any:
+    """The body of a refusal: JSON, or a text."""
+    try:
+        return response.json()
+    except (ValueError, RecursionError):
+        return response.text.strip()
 
 
 @cache

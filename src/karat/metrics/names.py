@@ -68,7 +68,7 @@ class Metric:
         """The unit of a measure; empty for a metric, also for one that is not registered here."""
         return MEASURES[self.name].unit if self.name in MEASURES else ""
 
-    @property
+    @cached_property
     def rel(self) -> float | None:
         """The lowest relevant grade, if it is set."""
         rel = self.settings.get("rel")

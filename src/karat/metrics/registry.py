@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias, TypeVar, overload
 
@@ -78,7 +78,7 @@ class Definition:
     of_judgements: bool = False
     """True if the metric counts judgements, so that a convention cannot remove what is unjudged."""
 
-    @property
+    @cached_property
     def built_in(self) -> bool:
         """True if the metric is karat's own."""
         return (self.formula.__module__ or "").startswith("karat.")

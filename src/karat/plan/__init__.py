@@ -107,12 +107,8 @@ class Plan:
     def evaluate(self, samples: Samples) -> Run:
         """Judge and measure samples: all of them, or a part."""
         samples = self._merged(samples)
-        budget, sizes = any(metric.has_budget for metric in self.metrics), needed_sizes(self.metrics)
-        judgements = Judgements(
-            samples, self.judge, tokens=self.tokens, budget=budget, sizes=sizes, raw_scores=self.raw_scores
-        )
-        hits = judgements.hits(self.convention)
-        scores = {n: column for m in self.metrics for n, column in judgements.scores(m, self.convention).items()}
+        judgements = self._judgements(samples)
+        hits, scores = judgements.hits(self.convention), self._scores(judgements)
         if isinstance(samples.retrieved, Lists) and samples.retrieved.scores is not None:
             seen = seen_under(samples, self.convention)
             notes = order_notes(seen, hits, self.judge, self.convention, self._first(scores))
@@ -130,6 +126,19 @@ class Plan:
         if self.stored is None:
             return run
         return run.replace(items=partial(given_items, self.items(samples, hits, self.stored)))
+
+    def measure(self, samples: Samples) -> dict[str, Floats]:
+        """The scores alone, without a run."""
+        return self._scores(self._judgements(self._merged(samples)))
+
+    def _judgements(self, samples: Samples) -> Judgements:
+        budget, sizes = any(metric.has_budget for metric in self.metrics), needed_sizes(self.metrics)
+        return Judgements(
+            samples, self.judge, tokens=self.tokens, budget=budget, sizes=sizes, raw_scores=self.raw_scores
+        )
+
+    def _scores(self, judgements: Judgements) -> dict[str, Floats]:
+        return {n: column for m in self.metrics for n, column in judgements.scores(m, self.convention).items()}
 
     def _merged(self, samples: Samples) -> Samples:
         """The samples with their steps merged as the plan says, if they have steps."""

@@ -23,7 +23,7 @@ from karat._internal.arrays import Ints, group_number, row_number, starts
 from karat._internal.output import atomic_path, check_outputs, is_special
 from karat._internal.panics import panics_as_errors
 from karat._internal.parquet import Damaged, add_checksum, check_parquet
-from karat.errors import BadArgument, RunFileError, first_line
+from karat.errors import BadArgument, RunFileError, first_line, nearest_file
 from karat.hits import Gold, Hits
 from karat.hits.aspects import Aspects
 from karat.hits.totals import Totals
@@ -144,7 +144,7 @@ def load(path: str | os.PathLike[str]) -> Run:
     source = Path(path)
     with faults_as_errors(source):
         if not source.is_file():
-            raise RunFileError(f"no run file {source}")
+            raise RunFileError(f"no run file {source}", hint=nearest_file(source))
         content = source.read_bytes()  # as bytes: Polars takes brackets in a path for a pattern
     return load_content(content, source)
 

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from karat._internal.panics import panics_as_errors
 from karat._internal.parquet import MAGIC, Bytes, FileBytes, check_checksum, check_parquet
-from karat.errors import KaratError, RunFileError, first_line
+from karat.errors import KaratError, RunFileError, first_line, nearest_file
 
 PER_BYTE = 1000
 """More values or bytes than this, in a byte of a large file, are refused before memory is allocated for them."""
@@ -73,7 +73,8 @@ class FileVersion:
         """The name in messages."""
         with faults_as_errors(self.shown):
             if not self.path.is_file():
-                raise RunFileError(f"no run file {self.shown}") from FileNotFoundError(ENOENT, strerror(ENOENT))
+                missing = RunFileError(f"no run file {self.shown}", hint=nearest_file(self.shown))
+                raise missing from FileNotFoundError(ENOENT, strerror(ENOENT))
             with self.path.open("rb") as file:
                 self._identity = _identity(fstat(file.fileno()))
         self.bytes = self._identity[2]

@@ -14,6 +14,7 @@ import numpy as np
 from karat._internal.arrays import Floats, Ints, row_number, starts, take_ragged
 from karat._internal.display import valid_texts
 from karat._internal.writers import html_table
+from karat._kernel import kernel
 from karat.conventions import STANDARD, Convention
 from karat.hits import Gold, Hits
 from karat.judges import Judge
@@ -284,7 +285,8 @@ Columns = list[list[Sequence[Any]]]
 def _best(rankings: Rankings, fields: Sequence[Field], c: Convention, ranks: int) -> Columns:
     """The top items of each ranking; long rankings by score are not sorted completely."""
     if isinstance(rankings, Dicts) or (isinstance(rankings, Table) and rankings.scores is not None):
-        items, scores = zip(*_by_score(rankings, c, ranks), strict=True)
+        with np.errstate(over="ignore"):  # a score that is too large for single precision is infinite
+            items, scores = zip(*_by_score(rankings, c, ranks), strict=True)
         return [*repeat(list(items), len(fields)), list(scores)]
     columns: list[Iterator[Sequence[Any]]] = [rankings.each(field, c) for field in fields]
     in_order = rankings.sorted_scores(c)
@@ -293,27 +295,34 @@ def _best(rankings: Rankings, fields: Sequence[Field], c: Convention, ranks: int
 
 
 def _by_score(rankings: Dicts | Table, c: Convention, ranks: int) -> Iterator[tuple[list[Any], list[float]]]:
-    given: Iterator[tuple[list[Any], Floats]]
     if isinstance(rankings, Dicts):
-        given = ((list(scored), rankings.scores(query)) for query, scored in enumerate(rankings.dicts))
-    else:
-        assert rankings.scores is not None
-        item, all_scores = rankings.item, rankings.scores
-        given = ((item[a:b].to_list(), all_scores[a:b]) for a, b in pairwise(rankings.start.tolist()))
-    for ids, scores in given:
-        best = _order(scores, ids, c, ranks)
-        yield [ids[i] for i in best], scores[best].tolist()
+        yield from (best_of_dict(rankings, query, c, ranks) for query in range(len(rankings)))
+        return
+    for a, b in pairwise(rankings.start.tolist()):
+        yield _best_of(rankings.item[a:b].to_list(), rankings.scores_in(a, b), c, ranks)
 
 
-def _order(scores: Floats, names: Sequence[Any], c: Convention, ranks: int) -> list[int]:
+def best_of_dict(rankings: Dicts, query: int, c: Convention, ranks: int) -> tuple[list[Any], list[float]]:
+    """The top items of one dict with their scores, by the kernel if it is there and no tie is decided by ids."""
+    scored = rankings.dicts[query]
+    if (native := kernel()) is not None and (found := native.best_of_dict(scored, ranks, c.scores == "single")):
+        best: tuple[list[Any], list[float]] = found
+        return best
+    return _best_of(list(scored), rankings.scores(query), c, ranks)
+
+
+def _best_of(names: list[Any], scores: Floats, c: Convention, ranks: int) -> tuple[list[Any], list[float]]:
     """The top items of a ranking by score; items that cannot be among them are not sorted."""
-    with np.errstate(over="ignore"):
-        compared = scores.astype(precision_of(c)[1])
+    compared = scores.astype(precision_of(c)[1])
     likely = np.arange(len(scores))
     if len(scores) > ranks:
-        likely = np.flatnonzero(compared >= np.partition(compared, len(scores) - ranks)[len(scores) - ranks])
-    rows = likely.tolist()
-    return [rows[i] for i in order(scores[likely], [as_id(names[i]) for i in rows], c)[:ranks]]
+        likely = (compared >= np.partition(compared, len(scores) - ranks)[len(scores) - ranks]).nonzero()[0]
+        compared = compared[likely]
+    best = likely[compared.argsort()[::-1]].tolist()
+    if len(set(compared.tolist())) < len(compared):  # ids decide
+        rows = likely.tolist()
+        best = [rows[i] for i in order(scores[likely], [as_id(names[i]) for i in rows], c)[:ranks]]
+    return [names[i] for i in best], scores[best].tolist()
 
 
 def _without_copies(samples: Samples, fields: Sequence[Field], c: Convention, judge: Judge, ranks: int) -> Columns:

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from karat._internal.arrow import check_arrow, check_arrow_file, check_arrow_stream, is_arrow_file
-from karat._internal.panics import panics_as_errors
+from karat._internal.panics import panics_as_errors, polars_errors
 from karat._internal.parquet import Damaged, check_parquet, check_parquet_file
 from karat.errors import InputError, first_line
 from karat.samples.dialects import LONG, is_long, long_columns
 from karat.samples.encoding import encoding_error, marked_encoding, recoded
+from karat.samples.frames import is_frame
 from karat.samples.json_rows import Rows, decode_json, decode_lines, rows_within
 from karat.samples.long import has_records
 from karat.samples.separators import decimal_points, separator_of
@@ -28,6 +29,7 @@ from karat.samples.sources import (
     find_source,
     first_text,
     open_unpacked,
+    text_lines,
 )
 from karat.samples.traces import is_table_of_traces, may_be_traces
 from karat.samples.trec import looks_like_trec, read_trec
@@ -48,12 +50,10 @@ def read_errors(source: Source, content: str | bytes | None = None, *, brief: bo
 
     A block that is not `brief` does more than read: standard error is then not held back.
     """
-    import polars as pl
-
     try:
         with panics_as_errors(hold=brief):
             yield
-    except (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, UnicodeError, Damaged) as error:
+    except polars_errors("PolarsError", OSError, EOFError, zlib.error, UnicodeError, Damaged) as error:
         if isinstance(error, InputError):
             raise
         if not source.is_table and "utf" in str(error).lower() and (found := _not_utf8(source, content)) is not None:
@@ -235,8 +235,6 @@ def form_of(source: Source, content: str | bytes) -> tuple[str, str]:
 
 def _read_text(source: Source, content: str | bytes, side: str | None, *, skip_bad_rows: bool) -> Any:
     """One text file: JSON, JSONL, TSV or TREC."""
-    import polars as pl
-
     form, begin = form_of(source, content)
     if begin.startswith("{") and may_be_traces(begin) and (spans := _read_spans(source, content)) is not None:
         return spans
@@ -245,7 +243,7 @@ def _read_text(source: Source, content: str | bytes, side: str | None, *, skip_b
             return scan(source, side).collect()
         if form == "trec":
             return _mapped(source, read_trec(source.name, content, begin))
-        lines = pl.read_lines(content, glob=False)["line"]
+        lines = text_lines(source, content)
     if form == "rows":
         rows = decode_lines(source.name, lines, skip_bad_rows=skip_bad_rows)
         within = rows_within(rows.rows[0]) if len(rows.rows) == 1 else None
@@ -331,9 +329,9 @@ def _read_content(source: Source, content: bytes, *, skip_bad_rows: bool) -> Any
 
 def _concat(source: Source, parts: list[Any]) -> Any:
     """The contents of several text files as one."""
-    import polars as pl
+    if all(map(is_frame, parts)):
+        import polars as pl
 
-    if all(isinstance(part, pl.DataFrame) for part in parts):
         with read_errors(source):
             return pl.concat(parts, how="diagonal")  # only some qrels have subtopics
     if not all(isinstance(part, Rows) for part in parts):

@@ -52,8 +52,6 @@ _SAMPLED = 1000
 _FEW = 1 << 17
 """The number of items that are checked as they are read, which takes a few milliseconds. More strings are checked as
 they are looked up; of more keys of dicts only some are checked."""
-_LIKE_IDS = frozenset((None, True, False))
-"""Keys that could be taken for ids: True equals 1."""
 
 Record = dict[str, Any]
 
@@ -270,7 +268,7 @@ def _no_field(rows: list[list[Record]], where: Where, side: str) -> InputError:
         row, item = next((row, item) for row, items in enumerate(rows) for item in items if "id" not in item)
         return InputError(f'{where(row)}: a {side} record has no "id", others have no "text"', got=dict(item))
     if item.keys() == {"item", "grade"}:
-        return InputError(f"{where(row)}: this is a run file; expected samples", hint="karat show")
+        return InputError(f"{where(row)}: this is a run file; expected samples", hint="karat show RUN")
     if "start" in item or "end" in item:
         return InputError(f'{where(row)}: a range of {side} needs a "doc"', got=item)
     close = next((f'; "{name}" looks like "{c}"' for name in item if (c := nearest(name, _FIELDS))), "")
@@ -320,12 +318,12 @@ def _check_keys(column: Sequence[Mapping[Any, Any]], where: Where) -> None:
     """Refuse keys that are neither ids nor texts.
 
     In large data, reading every key would take as long as the evaluation. There the first key of each dict shows the
-    type, and null, True and False are looked up; other keys that are no ids can match no gold.
+    type, and null, True and False are looked up, since True equals 1; other keys that are no ids can match no gold.
     """
     few = sum(map(len, column)) <= _FEW
-    some = chain.from_iterable(column) if few else (next(iter(scored)) for scored in column if scored)
-    _check_types(set(map(type, some)), column, where, "retrieved")
-    if not (few or all(scored.keys().isdisjoint(_LIKE_IDS) for scored in column)):
+    types = item_types(column) if few else {type(next(iter(scored))) for scored in column if scored}
+    _check_types(types, column, where, "retrieved")
+    if not few and any(None in scored or True in scored or False in scored for scored in column):
         check_items(column, where, "retrieved")
 
 

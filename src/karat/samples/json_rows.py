@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from karat.errors import InputError, first_line
 from karat.samples.dialects import SIDE_NAMES, dialect_of, is_long, long_column
 from karat.samples.notes import Note
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _SIDES = frozenset(name for names in SIDE_NAMES.values() for name in names)
 _WRAPPERS = ("data", "samples", "rows", "results", "examples", "records", "queries", "items")
@@ -35,12 +32,12 @@ class Rows(NamedTuple):
         return f"{self.files[row] if self.files else source}, line {self.lines[row]}"
 
 
-def decode_lines(path: str, lines: pl.Series, *, skip_bad_rows: bool = False, first: int | None = None) -> Rows:
+def decode_lines(path: str, lines: Iterable[str], *, skip_bad_rows: bool = False, first: int | None = None) -> Rows:
     """Rows from lines of JSON: a whole file, or a piece that starts at line `first`."""
     rows: list[Any] = []
     numbers: list[int] = []
     skipped = 0
-    for number, line in enumerate(lines.to_list(), first or 1):
+    for number, line in enumerate(lines, first or 1):
         if not line or line.isspace():
             continue
         try:
@@ -78,9 +75,9 @@ def _refuse_second(text: str) -> None:
     json.loads(text, object_pairs_hook=check)
 
 
-def decode_json(path: str, lines: pl.Series) -> Any:
+def decode_json(path: str, lines: Iterable[str]) -> Any:
     """The value of a JSON file."""
-    text = "\n".join(lines.to_list()).removeprefix("\ufeff")
+    text = "\n".join(lines).removeprefix("\ufeff")
     try:
         found = _json(text)
         rows = [row for row in (found if isinstance(found, list) else [found]) if isinstance(row, dict)]

@@ -97,9 +97,9 @@ def by_id(ids: Sequence[str]) -> Where:
     return lambda row: f'query "{short_id(ids[row])}"'
 
 
-def item_types(lists: Sequence[Sequence[Any]]) -> set[type]:
+def item_types(lists: Sequence[Iterable[Any]]) -> set[type]:
     """The types of all items; `str` includes its subclasses."""
-    first = next((items[0] for items in lists if items), None)
+    first = next(chain.from_iterable(lists), None)
     if isinstance(first, str) and len(first) <= _SHORT:
         with suppress(TypeError):  # an item that is not a string
             for items in lists:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, starts
-from karat._internal.threads import in_parallel
 from karat.errors import InputError, NoColumn
 from karat.samples.aspect_rows import AspectColumn, GoldRows, aspect_column
 from karat.samples.columns import Side
@@ -114,11 +113,11 @@ class LongTable(NamedTuple):
         scores = None
         notes: tuple[Note, ...] = ()
         if score is not None or distance is not None:
-            scores = self._numbers(str(score or distance)).to_numpy()
-            scores = scores if order is None else scores[order]
+            scores = self._numbers(str(score or distance))
+            scores = scores if order is None else scores.gather(order)
             if score is None:
                 scores = -scores
-            elif rises(scores, grouped.size):
+            elif rises(scores[: 2 * _SEEN].to_numpy(), grouped.size):
                 notes = (Note("scores_rise", details={"source": self.source, "column": score}),)
         elif rank is not None:
             order = _by_rank(grouped, self._ranks(rank).to_numpy())
@@ -218,7 +217,8 @@ class LongTable(NamedTuple):
             is_number = False
         if not is_number:
             raise InputError(f'{self.source}: column "{name}" has type {given.dtype}; expected numbers')
-        if (bad := column.is_null() | column.is_nan()).any():
+        if column.null_count() or column.is_nan().any():
+            bad = column.is_null() | column.is_nan()
             raise InputError(f'{self._row(bad)}: "{name}" is not a number', got=given[bad.arg_max() or 0])
         return column
 
@@ -282,7 +282,8 @@ def first_rows(query: pl.Series) -> Ints:
         rows = (chunk[1:] != chunk[:-1]).arg_true().to_numpy().astype(np.int64) + at + 1
         return rows if at and chunk[0] == query[at - 1] else np.concatenate(([at], rows))
 
-    return np.concatenate([np.zeros(0, np.int64), *in_parallel(within, range(len(chunks)))])
+    # One after the other: comparing so few rows takes less time than handing the work to a thread.
+    return np.concatenate([np.zeros(0, np.int64), *map(within, range(len(chunks)))])
 
 
 def rises(scores: Floats, size: Ints) -> bool:

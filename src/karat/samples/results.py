@@ -16,7 +16,8 @@ _FIRST = 8
 """The number of values of a dict that are searched for outputs of components."""
 _KEYS = (*_HOLDERS, "retrieved", "results", "result", "nodes", "chunks", "hits", "items", "data", "output", "sources")
 """Keys of dicts that hold the items."""
-
+_ITEM_KEYS = frozenset(("ids", *_KEYS))
+_NUMBERS = {int, float}
 
 _COLUMNS = {"ids": "id", "documents": "text", "metadatas": "metadata", "distances": "distance", "scores": "score"}
 """The columns of a result of Chroma, each with its field."""
@@ -59,9 +60,12 @@ def are_responses(column: Iterable[Mapping[Any, Any]]) -> bool:
 
 def is_response(given: Mapping[Any, Any]) -> bool:
     """True if a dict has a list of items under a known key, or holds the outputs of components."""
-    if any(isinstance(given.get(name), list | tuple | Mapping) for name in ("ids", *_KEYS)):
+    if any(isinstance(given[name], list | tuple | Mapping) for name in given.keys() & _ITEM_KEYS):
         return True
-    return any(isinstance(one, Mapping) and "documents" in one for one in islice(given.values(), _FIRST))
+    first = list(islice(given.values(), _FIRST))
+    if set(map(type, first)) <= _NUMBERS:
+        return False
+    return any(isinstance(one, Mapping) and "documents" in one for one in first)
 
 
 def each_query(given: Mapping[Any, Any]) -> list[Mapping[Any, Any]] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -328,11 +329,14 @@ def _of_rows(rows: Sequence[Any], source: str, where: Where, header: Header, sid
     """Rows as columns; a field that a row lacks is None."""
     dicts: list[Mapping[str, Any]] = []
     for row, value in enumerate(rows):
-        if not _is_row(value):
+        if type(value) is dict:  # as almost always
+            dicts.append(value)
+        elif not _is_row(value):
             raise InputError(f"{where(row)}: not a sample; expected a dict or a Sample", got=value)
-        struct = hasattr(value, "__struct_fields__")
-        dicts.append({name: getattr(value, name) for name in value.__struct_fields__} if struct else value)
-    names = list(dict.fromkeys(name for row in dicts for name in row))
+        else:
+            struct = hasattr(value, "__struct_fields__")
+            dicts.append({name: getattr(value, name) for name in value.__struct_fields__} if struct else value)
+    names = list(dict.fromkeys(chain.from_iterable(dicts)))
     for name in names:
         if not isinstance(name, str):
             raise InputError(f"{source}: the name of a field is a string, not {type(name).__name__}", got=name)

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from glob import glob, has_magic
 from importlib import import_module
 from importlib.util import find_spec
-from io import BytesIO
+from io import BytesIO, TextIOWrapper
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
-from karat.errors import InputError, first_line, nearest
+from karat.errors import InputError, first_line, nearest_file
 
 if TYPE_CHECKING:
     from karat.samples.field_map import FieldMap
@@ -143,10 +143,10 @@ def unpacked(content: bytes, most: int) -> bytes:
 
 def first_text(source: Source, content: str | bytes) -> str:
     """The first line that is not blank, or its begin if it is long."""
-    import polars as pl
-
     stream = None if isinstance(content, bytes) or source.remote else open_unpacked(content)
     if stream is None:
+        import polars as pl
+
         head = pl.read_lines(content, n_rows=_HEAD_LINES, glob=False)["line"]
         return next(filter(str.strip, head), "")
     begin = b""
@@ -154,6 +154,17 @@ def first_text(source: Source, content: str | bytes) -> str:
         while len(begin) < _HEAD and (block := file.read(_HEAD)):
             begin = (begin + block).lstrip()
     return begin.partition(b"\n")[0].decode(errors="replace")
+
+
+def text_lines(source: Source, content: str | bytes) -> list[str]:
+    """Every line of a text without its end; Polars, which takes long to import, reads what is packed or remote."""
+    if source.remote or (packing(content) if isinstance(content, str) else is_packed(content)):
+        import polars as pl
+
+        return pl.read_lines(content, glob=False)["line"].to_list()
+    with Path(content).open("rb") if isinstance(content, str) else BytesIO(content) as stream:
+        lines = TextIOWrapper(stream, "utf-8", newline="\n")
+        return [line.removesuffix("\n").removesuffix("\r") for line in lines]
 
 
 def _of_files(name: str, files: list[Path], folder: Path | None) -> Source:
@@ -210,7 +221,4 @@ def _no_file(path: Path) -> InputError:
     if path.with_name(f"{path.name}.collect").exists():
         problem = f"no file {path}: its collection is not finished, and the same command continues it"
         return InputError(problem, hint=f"karat collect … -o {path}")
-    folder = path.parent
-    others = [p.name for p in folder.iterdir() if p.exists()] if folder.is_dir() else []
-    close = nearest(path.name, others, cutoff=0.8)
-    return InputError(f"no file {path}", hint=str(folder / close) if close else None)
+    return InputError(f"no file {path}", hint=nearest_file(path))

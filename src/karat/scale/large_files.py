@@ -28,7 +28,6 @@ from karat.samples.traces import holds_traces
 from karat.scale.batches import Batches, Data, Joined, Whole
 from karat.scale.memory import MemoryLimits, check_gold, estimate_memory, larger_than, too_large
 from karat.scale.pieces import Scattered
-from karat.scale.processes import evaluate_batches
 
 
 def evaluate_large(
@@ -86,6 +85,8 @@ def evaluate_files(data: Data, plan: Plan, jobs: int = 1) -> Run:
 
 def _evaluate(batches: Batches, plan: Plan, memory: int, jobs: int) -> tuple[Run, Plan]:
     """The merged run of every batch, by the judge that fits the first batch."""
+    from karat.scale.processes import evaluate_batches
+
     coming = iter(batches)
     first = next(coming, None)
     if first is None:

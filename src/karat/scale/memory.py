@@ -80,11 +80,11 @@ def estimate_memory(source: Source, enough: float = 0) -> float:
 
     Only a quick upper bound if that is within `enough`; more than `enough` if a compressed text is larger.
     """
-    import polars as pl
-
     if source.kind == MIXED:
         return 0  # traces, of which only the spans of retrievers are kept
     if source.is_table:
+        import polars as pl
+
         frame = scan(source)
         with read_errors(source):
             names = frame.collect_schema().names()

@@ -119,18 +119,16 @@ class Pieces:
             else:
                 return
         for first, lines in self._lines(source, self._budget):
-            rest = lines[max(done + 1 - first, 0) :]
-            if len(rest):
-                yield self._mapped(parse_lines(file, rest, max(done + 1, first), run=len(begin.split()) != 4))
+            if rest := lines[max(done + 1 - first, 0) :]:
+                text = pl.Series(rest, dtype=pl.String)
+                yield self._mapped(parse_lines(file, text, max(done + 1, first), run=len(begin.split()) != 4))
 
     def _mapped(self, table: pl.DataFrame) -> pl.DataFrame:
         fields = self._source.fields
         return table if fields is None else fields.apply(table, self._source.name)
 
-    def _lines(self, source: Source, budget: int) -> Iterator[tuple[int, pl.Series]]:
+    def _lines(self, source: Source, budget: int) -> Iterator[tuple[int, list[str]]]:
         """Lines, with the number of the first of them, in pieces of about `budget` bytes."""
-        import polars as pl
-
         lines: list[str] = []
         first, size = 1, 0
         with read_errors(source, brief=False):
@@ -138,11 +136,11 @@ class Pieces:
                 lines.append(line)
                 size += len(line)
                 if size >= max(budget, _SMALLEST_PIECE) or (size >= budget and len(lines) >= self._limits.fewest_rows):
-                    yield first, pl.Series(lines, dtype=pl.String)
+                    yield first, lines
                     self._bar.step(size + len(lines))
                     first, size, lines = first + len(lines), 0, []
         if lines:
-            yield first, pl.Series(lines, dtype=pl.String)
+            yield first, lines
 
     def _each_line(self, source: Source) -> Iterator[str]:
         """Every line; one that needs more memory than is allowed is measured, but not stored."""

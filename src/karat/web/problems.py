@@ -136,7 +136,8 @@ def sentence(error: BaseException) -> str:
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,"><link rel="stylesheet" href="/assets/karat.css"><title>{title} · karat</title></head>
+<link rel="icon" href="data:,"><link rel="stylesheet" href="/assets/karat.css"><script src="/assets/theme.js"></script>
+<title>{title} · karat</title></head>
 <body class="screen-problem">
 <header class="top"><a class="brand" href="/">karat</a></header><main><h1>{title}</h1><p>{words}</p>{back}</main></body>
 </html>

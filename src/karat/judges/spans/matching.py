@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -62,7 +62,8 @@ class Intervals:
 
     def overlapping(self, start: int, end: int) -> list[int]:
         """The numbers of the intervals that may share a character with a range, ascending."""
-        return sorted(self._numbers[bisect_right(self._ends, start) : bisect_left(self._starts, end)])
+        first, last = bisect_right(self._ends, start), bisect_left(self._starts, end)
+        return sorted(self._numbers[first:last]) if first < last else []
 
 
 def by_document(gold: Sequence[GoldInterval]) -> dict[str, Intervals]:
@@ -73,6 +74,54 @@ def by_document(gold: Sequence[GoldInterval]) -> dict[str, Intervals]:
     return {doc: Intervals(own, gold) for doc, own in numbers.items()}
 
 
+def lie_apart(gold: Sequence[GoldInterval]) -> bool:
+    """True if no two intervals touch or are alternatives, as is most gold: what covers one has nothing of another."""
+    if len(gold) < 2:
+        return True
+    if len({interval.unit for interval in gold}) < len(gold):
+        return False
+    ordered = sorted([(interval.doc, interval.start, interval.end) for interval in gold])
+    return not any(end >= start and doc == own for (own, _, end), (doc, start, _) in pairwise(ordered))
+
+
+class BestMatches:
+    """The best match of each chunk and gold item so far."""
+
+    def __init__(self, coverage: float) -> None:
+        self._coverage = coverage
+        self._best: dict[tuple[int, int], Match] = {}
+
+    def compare(
+        self, overlap: Overlap, gold: GoldInterval, own: int, before: int, after: int, above: Iterable[Overlap]
+    ) -> None:
+        """Keep the match if there is one and it is better than the one with another place of the same item.
+
+        The chunk has `own` characters of the gold interval; `before` and `after` it, so many are covered in all. The
+        overlaps `above` have some of them, too.
+        """
+        size, key = gold.end - gold.start, (overlap.rank, gold.item)
+        enough = self._coverage * size - _EPSILON
+        part = own < enough and not before < enough <= after
+        if part and own < self._coverage * min(overlap.chunk, size) - _EPSILON:
+            return
+        share = (own if own >= enough or part else after) / size
+        old = self._best.get(key)
+        if old is None or (not part, share) > (not old.part, old.share):
+            why = f"covers {percent(own / size)} of the quote"
+            if part:
+                why += ", not enough alone"
+            elif own < enough:
+                ranks = dict.fromkeys(one.rank for one in above)
+                why += f", {percent(share)} together with rank {', '.join(map(str, ranks))}"
+            elif own == size == overlap.chunk:
+                why = "exact"
+            self._best[key] = Match(*key, share, part, why)
+
+    def by_rank(self) -> list[Match]:
+        """The matches, the highest rank first."""
+        return [self._best[key] for key in sorted(self._best)]
+
+
 class Matcher:
     """The matches so far, from the top of the ranking down."""
 
@@ -81,7 +130,7 @@ class Matcher:
         self._by_doc = by_document(gold)
         self._covered = np.zeros(len(gold), np.int64)
         self._earlier: defaultdict[str, list[Overlap]] = defaultdict(list)
-        self._best: dict[tuple[int, int], Match] = {}
+        self._best = BestMatches(coverage)
 
     def near(self, overlap: Overlap) -> list[int]:
         """The numbers of the intervals that the part of a document may share a character with; most parts have none."""
@@ -125,30 +174,11 @@ class Matcher:
 
     def matches(self) -> list[Match]:
         """The best match of each chunk and gold item, by rank."""
-        return [self._best[key] for key in sorted(self._best)]
+        return self._best.by_rank()
 
     def _compare(self, overlap: Overlap, gold: GoldInterval, own: int, before: int, after: int) -> None:
-        """Keep the match if there is one and it is better than the one with another place of the same item."""
-        size, key = gold.end - gold.start, (overlap.rank, gold.item)
-        enough = self._coverage * size - _EPSILON
-        part = own < enough and not before < enough <= after
-        if part and own < self._coverage * min(overlap.chunk, size) - _EPSILON:
-            return
-        share = (own if own >= enough or part else after) / size
-        old = self._best.get(key)
-        if old is None or (not part, share) > (not old.part, old.share):
-            why = f"covers {percent(own / size)} of the quote"
-            if part:
-                why += ", not enough alone"
-            elif own < enough:
-                why += f", {percent(share)} together with rank {', '.join(map(str, self._ranks(gold)))}"
-            elif own == size == overlap.chunk:
-                why = "exact"
-            self._best[key] = Match(*key, share, part, why)
-
-    def _ranks(self, gold: GoldInterval) -> dict[int, None]:
-        """The ranks of the chunks above that have a part of an interval."""
-        return dict.fromkeys(one.rank for one in self._earlier[gold.doc] if _shared(one.start, one.end, gold))
+        above = (one for one in self._earlier[gold.doc] if _shared(one.start, one.end, gold))
+        self._best.compare(overlap, gold, own, before, after, above)
 
 
 def _shared(start: int, end: int, gold: GoldInterval) -> int:

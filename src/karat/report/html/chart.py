@@ -35,6 +35,8 @@ _TITLE = 18
 _APART = 16
 _LETTER = 7.0
 """Pixels of a letter of a tick, with some room."""
+_SHORT = 5
+"""Letters of a tick up to which the usual margins of a chart have room for it."""
 _NARROW, _WIDE = 270, 900
 """Widths of the plot, in pixels, on a telephone and on a large screen."""
 
@@ -71,6 +73,11 @@ class Axis(NamedTuple):
     def label(self, tick: int) -> str:
         """The text of a tick, by its place in `ticks`."""
         return self.labels[tick] if self.labels else f"{self.ticks[tick]:,.10g}"
+
+    @property
+    def longest(self) -> int:
+        """Letters of the longest label."""
+        return max((len(self.label(tick)) for tick in range(len(self.ticks))), default=0)
 
     def fitting(self, width: float) -> set[int]:
         """The places of the ticks whose labels fit into a width: first the preferred, then the ends."""
@@ -180,7 +187,7 @@ class Chart:
 
     def drawing(self, label: str) -> Element:
         """The chart; the label describes it for those who cannot see it."""
-        kind = "".join([".named" * bool(self._names), ".above" * bool(self.y.title), ".below" * bool(self.x.title)])
+        kind = "".join(f".{name}" for name, holds in self._kinds().items() if holds)
         return h(
             f"svg.curves.chart{kind}",
             *self._grid(),
@@ -191,6 +198,16 @@ class Chart:
             role="group" if self._has_links else "img",  # what is inside an image cannot be reached
             aria_label=label,
         )
+
+    def _kinds(self) -> dict[str, bool]:
+        """The classes by which the style leaves room around the plot."""
+        return {
+            "named": bool(self._names),
+            "above": bool(self.y.title),
+            "below": bool(self.x.title),
+            "long-x": self.x.longest > _SHORT,
+            "long-y": self.y.longest > _SHORT,
+        }
 
     def _grid(self) -> list[Element]:
         """The lines of the grid, the ticks and the titles of both axes; on narrow screens fewer ticks."""

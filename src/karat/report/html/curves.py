@@ -24,11 +24,13 @@ Curve = dict[int, tuple[float, Interval]]
 
 
 def curves(run: Run, baseline: Run | None = None, name: str = "the baseline") -> Element | None:
-    """The section; None if there is only one rank to draw."""
+    """The section; None if there is only one rank to draw, or no query with a score."""
     ks = cutoffs(deepest(run), requested(run))
     if len(ks) < 2:
         return None
     found = measured(run, ks)
+    if all(isnan(value) for points in found.values() for value, _ in points.values()):
+        return None
     before = measured(baseline, ks) if baseline is not None else {}
     dashed: list[Child] = ["Dashed: ", data(name), ". "] if before else []
     sure = any(ends.low == ends.low for points in found.values() for _, ends in points.values())

@@ -1,15 +1,19 @@
 """Long texts, separate because every section cuts them: at a word, with a button that shows the whole, no script.
 
-`excerpt` is for a text that may be too long, `folded` for elements such as a text with marks, and `opening` for the
-summary of a row, which shows the rest while the row is open.
+`excerpt` is for a text that may be too long, `folded` for elements such as a text with marks, `opening` for the
+summary of a row, which shows the rest while the row is open, and `short_id` for ids, which are cut in the middle.
 """
 
 from __future__ import annotations
 
 import unicodedata
 
+from karat._internal.display import cut_name
 from karat.report.html.markup import Child, Element, data, h
 
+LONGEST_ID = 120
+"""Characters of an id that are shown."""
+_LONGEST_TITLE = 700
 _LONGEST_WORD = 40
 """A cut is moved to the left by at most this many characters, to the end of a word."""
 _PAUSES = ".,;:–-("
@@ -39,6 +43,13 @@ def excerpt(text: str, longest: int, tag: str = "bdi") -> Element:
     """A text of the data: whole if it is short, else its first words with a button that shows the whole."""
     short = cut(text, longest)
     return data(text, tag) if short == text else folded(data(short, tag), data(text, tag))
+
+
+def short_id(name: str) -> Element:
+    """An id; a long one is cut in the middle, as similar ones differ at their ends, and its title has more of it."""
+    if len(name) <= LONGEST_ID:
+        return data(name, "bdi.id")
+    return data(cut_name(name, LONGEST_ID), "bdi.id", whole=cut_name(name, _LONGEST_TITLE))
 
 
 def folded(start: Child, whole: Child) -> Element:

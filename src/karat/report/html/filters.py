@@ -11,12 +11,10 @@ from typing import Any
 
 from karat._internal.writers import visible
 from karat.analysis.diagnose import Diagnosis
-from karat.report.html.histogram import ABOVE
+from karat.report.html.histogram import ABOVE, PLACES, score_text
 from karat.report.html.markup import Element, h
 from karat.run import Run
 from karat.run.slices import group_rows
-
-_PLACES = 6
 
 
 class Filters:
@@ -37,10 +35,10 @@ class Filters:
         """The queries with a score in a range; None where a bar is not about rows, as with repeats."""
         if self._run.repeats is not None or name not in self._names:
             return None
-        first, last = (f"{end:.3g}" if 0 <= end <= 1 else f"{end:g}" for end in (0 if low == ABOVE else low, high))
+        first, last = map(score_text, (0 if low == ABOVE else low, high))
         words = f"{name} is {first}" if low == high else f"{name} from {first} to {last}"
         column = [*self._names].index(name) + 1
-        limits = {"column": column, "low": round(low, _PLACES), "high": round(high, _PLACES)}
+        limits = {"column": column, "low": round(low, PLACES), "high": round(high, PLACES)}
         return self._address(words, name, (name, repr(low), repr(high)), limits)
 
     def cause(self, cause: str) -> str:

@@ -19,10 +19,12 @@ _THICK, _THIN = 12.0, 2.0
 """The width of the bar of one value, at most and at least."""
 _DISTINCT = 24
 """Up to this many different scores have a bar each, if there is room between them."""
-_PLACES = 6
+PLACES = 6
 """Decimal places in which scores are the same."""
 _TENTHS = 10
-ABOVE = 10.0**-_PLACES
+_PLAIN = 1e9
+"""Numbers from here on are written with a power of ten."""
+ABOVE = 10.0**-PLACES
 """The least score above 0: the part of a histogram from 0 on does not have the queries that score 0."""
 _PARTS = {1: 10, 2: 5}
 """Parts between two ticks of an axis that is not from 0 to 1, by the number of its intervals; else 4."""
@@ -46,23 +48,31 @@ class Bar(NamedTuple):
     @property
     def title(self) -> str:
         """The scores, and the number of queries that have them."""
-        if 0 <= self.low <= self.high <= 1:
-            scores = f"{self.low:.3g}" if self.is_exact else f"{self.low:.1f} to {self.high:.1f}"
+        if self.is_exact:
+            scores = score_text(self.low)
+        elif 0 <= self.low <= self.high <= 1:
+            scores = f"{self.low:.1f} to {self.high:.1f}"
         else:
-            scores = f"{self.low:g}" if self.is_exact else f"{self.low:g} to {self.high:g}"
+            scores = f"{score_text(self.low)} to {score_text(self.high)}"
         return f"{scores}: {plural(self.size, 'query', 'queries')}"
+
+
+def score_text(score: float, digits: int = 0) -> str:
+    """A score in few letters, as charts and filters name it; a large one without a power of ten."""
+    text = f"{score:.{digits or (3 if 0 <= score <= 1 else 6)}g}"
+    return f"{score:,.0f}" if "e" in text and 1 <= abs(score) < _PLAIN else text
 
 
 def inside(values: Floats, low: float, high: float) -> Bools:
     """Flags of the scores from `low` to below `high`, or of exactly `low` if both are the same, after rounding."""
-    own = np.round(values, _PLACES)
+    own = np.round(values, PLACES)
     flags: Bools = own == low if low == high else (own >= low) & (own < high)
     return flags
 
 
 def beyond(values: Floats) -> bool:
     """True if a score is not from 0 to 1, as those of custom metrics may be."""
-    own = np.round(values, _PLACES)
+    own = np.round(values, PLACES)
     return bool(((own < 0) | (own > 1)).any())
 
 
@@ -80,7 +90,7 @@ def bars(values: Floats) -> list[Bar]:
     Recall has few different values when queries have few gold items: such a bar is at its value, not in a part. Scores
     that are not from 0 to 1 have equal parts between the ticks of their axis.
     """
-    defined = np.round(values[~np.isnan(values)], _PLACES) + 0.0
+    defined = np.round(values[~np.isnan(values)], PLACES) + 0.0
     axis = _axis(defined)
     distinct, counts = np.unique(defined, return_counts=True)
     apart = np.diff(distinct).min(initial=np.inf) / (axis.high - axis.low) * (_WIDTH - 2 * _SIDE)
@@ -99,7 +109,7 @@ def _edges(ticks: Sequence[float], highest: float) -> list[float]:
     """The ends of equal parts between ticks; the last one is above the highest score."""
     step = (ticks[1] - ticks[0]) / _PARTS.get(len(ticks) - 1, 4)
     parts = round((ticks[-1] - ticks[0]) / step)
-    return [round(ticks[0] + i * step, _PLACES) for i in range(parts + (2 if highest >= ticks[-1] else 1))]
+    return [round(ticks[0] + i * step, PLACES) for i in range(parts + (2 if highest >= ticks[-1] else 1))]
 
 
 def histogram(values: Floats, name: str, link: Link | None = None) -> Element:
@@ -109,7 +119,7 @@ def histogram(values: Floats, name: str, link: Link | None = None) -> Element:
     thick = _thickness(found, axis)
     base = _TOP + _PLOT
     marks = [_mark(bar, most, thick, axis, link and link(bar.low, bar.high)) for bar in found]
-    ticks = [h("text", f"{at:g}", x=_place(at, axis), y=base + 14, text_anchor="middle") for at in axis.ticks]
+    ticks = [h("text", score_text(at), x=_place(at, axis), y=base + 14, text_anchor="middle") for at in axis.ticks]
     counted = ", ".join(bar.title for bar in found)
     return h(
         "svg.histogram",

@@ -7,8 +7,11 @@ from datetime import datetime
 from math import ceil, floor, isnan
 from typing import NamedTuple
 
+import numpy as np
+
 from karat._internal.display import cut_name, number, plural
-from karat.report.html.chart import Axis, Chart, tone
+from karat.report.html.chart import Axis, Chart, nice_ticks, tone
+from karat.report.html.histogram import beyond
 from karat.report.html.markup import Element, data, h
 from karat.report.html.scores import between
 
@@ -83,8 +86,14 @@ def history(metric: str, points: Sequence[HistoryPoint], name: str) -> Element |
 
 
 def value_axis(points: Sequence[HistoryPoint]) -> Axis:
-    """The scale of the values: the part of 0 to 1 around all intervals, or all of it if that is not much more."""
+    """The scale of the values: the part of 0 to 1 around all intervals, or all of it if that is not much more.
+
+    The values of a custom metric need not be from 0 to 1: then it is the round numbers around them.
+    """
     ends = [end for p in points for end in (p.value, p.low, p.high) if not isnan(end)]
+    if beyond(np.array(ends)):
+        outside = nice_ticks(min(ends), max(ends))
+        return Axis(outside[0], outside[-1], ticks=outside)
     low, high = max(min(ends), 0.0), min(max(ends), 1.0)
     step = next((step for step in _STEPS if (high - low) / step <= 4), _STEPS[-1])
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
@@ -119,8 +128,7 @@ def _with_links(drawing: Element, points: Sequence[HistoryPoint], name: str) -> 
         inside = tuple(named(child) if isinstance(child, Element) else child for child in element.inside)
         return element._replace(inside=inside)
 
-    found = named(drawing)
-    return found._replace(attributes={**found.attributes, "role": "group"})
+    return named(drawing)
 
 
 def _label(metric: str, points: Sequence[HistoryPoint]) -> str:
@@ -137,7 +145,7 @@ def _notes(metric: str, known: Sequence[HistoryPoint], drawn: Sequence[HistoryPo
     if any(isnan(point.low) for point in drawn):
         sentences[0] += " where there are enough queries"
     if (scale.low, scale.high) != (0.0, 1.0):
-        sentences.append(f"the scale shows {scale.low:g} to {scale.high:g}")
+        sentences.append(f"the scale shows {scale.low:,.10g} to {scale.high:,.10g}")
     if len({point.line for point in drawn}) < len(drawn):
         sentences.append("runs of the same name are connected")
     if len(drawn) < len(known):

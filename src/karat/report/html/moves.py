@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 from karat._internal.display import number
 from karat.analysis.changes import Move, QueryChange
-from karat.report.html.excerpts import cut, excerpt
+from karat.report.html.excerpts import cut, excerpt, short_id
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import table
 
 _QUERY = 120
 _LABEL = 80
 _GOLD = 4
-_MARKS = {1: ("▲", "won", "up"), 0: ("=", "tied", "one"), -1: ("▼", "lost", "down")}
+_MARKS = {1: ("▲", "won", "up"), 0: ("=", "tied", "none"), -1: ("▼", "lost", "down")}
 
 
 def moved_table(
@@ -24,7 +24,7 @@ def moved_table(
     for one in changes:
         way = (one.gain > 0) - (one.gain < 0)
         mark, word, kind = _MARKS[way]
-        name = h("a", data(one.query_id, "bdi.id"), href=link(one.query_id))
+        name = h("a", short_id(one.query_id), href=link(one.query_id))
         scores = h(
             f"span.move.{kind}",
             h("span", mark, role="img", aria_label=word),

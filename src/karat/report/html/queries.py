@@ -15,8 +15,9 @@ from karat._internal.arrays import Floats
 from karat._internal.display import number, plural, signed
 from karat._internal.writers import visible
 from karat.metrics.names import sign_of
-from karat.report.html.excerpts import cut, opening
+from karat.report.html.excerpts import LONGEST_ID, cut, opening
 from karat.report.html.filters import Filters
+from karat.report.html.histogram import PLACES
 from karat.report.html.markup import Child, Element, Pool, breakable, data, h, pack
 from karat.report.html.opened_query import Bodies
 from karat.report.html.scores import UNNAMED, headline
@@ -78,11 +79,11 @@ def query_row(
     """One row: the query, which opens, its scores, its gold found and, if given, its change from the baseline."""
     text = run.query[row] if run.query is not None else None
     query = opening(cut(text, _LONGEST_QUERY), _SHOWN, "bdi.asked") if text else None
-    opened = h("summary", data(run.ids[row], "bdi.id"), " ", query)
+    opened = h("summary", opening(run.ids[row], LONGEST_ID, "bdi.id"), " ", query)
     return h(
         "tr",
         h("td", h("details", opened, body)),
-        *(_score(run.scores[name][row], is_extra=place >= _NARROW) for place, name in enumerate(names)),
+        *(_score(name, run.scores[name][row], is_extra=place >= _NARROW) for place, name in enumerate(names)),
         h("td.n", f"{_found(gold)} of {_relevant(gold)}"),
         None if change is None else _change(names[0], change),
     )
@@ -99,7 +100,7 @@ def query_table(
 ) -> Element:
     """The table; its headings tell the order, and are links if `sort_link` is given."""
     columns = [QUERY, *names, FOUND, *([CHANGE] if has_changes else [])]
-    extra = names[_NARROW:]
+    extra, less = names[_NARROW:], [name for name in names if sign_of(name) < 0]
     heads = []
     for place, column in enumerate(columns):
         kind = ("th.n" if place else "th") + (".roomy" if column in extra else "")
@@ -107,7 +108,11 @@ def query_table(
         name = breakable(column) if sort_link is None else [h("a", *breakable(column), href=sort_link(column))]
         heads.append(h(kind, *name, scope="col", aria_sort=way, title=_FOUND if column == FOUND else None))
     beside = len(columns) - 1
-    said = [*caption, *([h("span.tight", f"Only on a wider screen: {', '.join(extra)}.")] if extra else [])]
+    said = [
+        *caption,
+        *([f"Less is better: {', '.join(less)}."] if less else []),
+        *([h("span.tight", f"Only on a wider screen: {', '.join(extra)}.")] if extra else []),
+    ]
     return h(
         f"table.queries.beside-{beside}.narrow-{beside - len(extra)}",
         h("caption", h("span", order.words, id="order"), *(piece for part in said for piece in (" ", part))),
@@ -205,7 +210,10 @@ class Queries:
         gold = self._gold[row]
         values = [self._run.scores[name][row] for name in self._names]
         values += [_found(gold) - _relevant(gold), *([] if self._changes is None else [self._changes[row]])]
-        return [visible(self._run.ids[row]), *(None if value != value else round(float(value), 6) for value in values)]
+        return [
+            visible(self._run.ids[row]),
+            *(None if value != value else round(float(value), PLACES) for value in values),
+        ]
 
 
 def changes_from(run: Run, baseline: Run, name: str) -> Floats:
@@ -239,6 +247,9 @@ def _change(name: str, change: float) -> Element:
     return h(f"td.n{way}", signed(change))
 
 
-def _score(value: float, *, is_extra: bool) -> Element:
-    kind = ".none" if value != value else ".zero" if value <= 0 else ".one" if value >= 1 else ""
+def _score(name: str, value: float, *, is_extra: bool) -> Element:
+    """A score; the worst and the best of 0 to 1 stand out, of a metric of which less is better 1 and 0."""
+    worst, best = (0.0, 1.0) if sign_of(name) > 0 else (1.0, 0.0)
+    kinds = {worst: ".worst", best: ".best"}
+    kind = ".none" if value != value else kinds.get(round(float(value), PLACES), "")
     return h(f"td.n{kind}{'.roomy' if is_extra else ''}", number(value))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from karat._internal.display import plural, quantity
-from karat.report.html.excerpts import cut
+from karat.report.html.excerpts import cut, excerpt
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.ranking_entries import Ranking, Texts, name_of, passage, place_of, spaced
 from karat.report.marks import stored_text
@@ -25,9 +25,12 @@ def field_values(run: Run, row: int) -> dict[str, str]:
     return {name: text for name, text in values.items() if text}
 
 
-def field_list(values: Mapping[str, str]) -> Element | None:
-    """Fields with their values; None if there are none."""
-    shown = [h("div", h("dt", data(cut(name, _VALUE))), h("dd", data(text))) for name, text in values.items()]
+def field_list(values: Mapping[str, str], *, whole: bool = False) -> Element | None:
+    """Fields with their values, None if there are none; a long value is cut, and can be expanded if it is `whole`."""
+    shown = [
+        h("div", h("dt", data(cut(name, _VALUE))), h("dd", excerpt(text, _VALUE) if whole else data(cut(text, _VALUE))))
+        for name, text in values.items()
+    ]
     return h("dl.fields", *shown) if shown else None
 
 
@@ -41,7 +44,7 @@ def _value(name: str, value: Any) -> str:
         return quantity(value, MILLISECONDS)
     if isinstance(value, float):
         return f"{value:.6g}"
-    return cut(str(value), _VALUE)
+    return str(value)
 
 
 def step_list(run: Run, row: int, heading: str = "h4") -> Element | None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 from karat._internal.display import plural
-from karat.report.html.excerpts import cut, folded
+from karat.report.html.excerpts import cut, folded, short_id
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.marks import gold_ranges, marked, stored_text
 from karat.run import Run
@@ -226,7 +226,7 @@ def place_of(item: Retrieved | GoldText) -> Element | None:
 
 def name_of(label: str, *, mark: bool = False) -> Element:
     """An id, marked if the whole item matches."""
-    name = data(cut(label, LONGEST), "bdi.id")
+    name = data(cut(label, LONGEST), "bdi.id") if " " in label else short_id(label)
     return h("mark", name) if mark else name
 
 

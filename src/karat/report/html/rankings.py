@@ -94,7 +94,7 @@ def _column(runs: Sequence[RankedRun], matched: Matched, at: int, shared: Collec
         more = h("details.deeper", title, h("ol", *with_line(later, None if has_line else k, ranking.depth)))
     note = rest_of(ranking, len(entries))
     own = {name: value for name, value in field_values(ranking.run, ranking.row).items() if name not in shared}
-    about = [failure(ranking.run, ranking.row), field_list(own), step_list(ranking.run, ranking.row)]
+    about = [failure(ranking.run, ranking.row), field_list(own, whole=True), step_list(ranking.run, ranking.row)]
     parts = [*about, h("ol", *with_line(first, k, ranking.depth)), more]
     return [*(part for part in parts if part is not None), *([h("p.note", note)] if note else [])]
 

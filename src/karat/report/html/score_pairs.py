@@ -17,6 +17,7 @@ from karat.analysis.compare import Comparison
 from karat.metrics.names import sign_of
 from karat.report.html.chart import Axis, Chart
 from karat.report.html.excerpts import cut
+from karat.report.html.histogram import beyond, score_text
 from karat.report.html.markup import Element, data, h
 from karat.stats.paired import paired_differences
 
@@ -58,8 +59,8 @@ class Bins(NamedTuple):
 
     @classmethod
     def _few(cls, each: Floats, labels: list[str]) -> Bins:
-        low, high = (min(0.0, float(each[0])), max(1.0, float(each[-1]))) if len(each) else (0.0, 1.0)
-        places = ((each - low) / (high - low)).tolist()
+        low, high = (float(each[0]), float(each[-1])) if len(each) and beyond(each) else (0.0, 1.0)
+        places = ((each - low) / (high - low)).tolist() if high > low else [0.5]
         if len(each) > 1 and float(np.diff(each).min()) < _NEAR * (high - low):
             places = np.linspace(0, 1, len(each)).tolist()
         return cls(labels, (each[1:] + each[:-1]) / 2, places, list(zip(places, labels, strict=True)), exact=True)
@@ -68,7 +69,7 @@ class Bins(NamedTuple):
     def _many(cls, low: float, high: float) -> Bins:
         unit = low >= 0 and high <= 1
         ends = np.linspace(0, 1, _RANGES + 1) if unit else np.linspace(low, high, _RANGES + 1)
-        names = [f"{end:.4g}" for end in ends]
+        names = _labels(ends.tolist())
         labels = [f"{start} to {end}" for start, end in pairwise(names)]
         edges = ends[1:-1]
         if unit:  # 0 and 1, the most frequent scores, have their own bins
@@ -86,9 +87,13 @@ class Bins(NamedTuple):
 
 
 def _labels(values: Sequence[float]) -> list[str]:
-    """Numbers with three digits, or with more if some would look the same."""
-    short, long = ([f"{value:.{digits}g}" for value in values] for digits in (3, 6))
-    return short if len(set(short)) == len(short) else long
+    """Numbers with three digits, or with more if some would look the same; large ones without a power of ten."""
+    found: list[str] = []
+    for digits in (3, 6, 9):
+        found = [score_text(value, digits) for value in values]
+        if len(set(found)) == len(found):
+            break
+    return found
 
 
 class Cell(NamedTuple):
@@ -222,10 +227,7 @@ def _drawing(pairs: ScorePairs, before: str, after: str, link: Link | None) -> E
     chart.segment("diagonal", (-_INSET, -_INSET), (1 + _INSET, 1 + _INSET))
     _circles(chart, pairs, link)
     counts = ", ".join(f"{count:,} {word}" for word, count in pairs.counts.items())
-    drawn = chart.drawing(f"{metric} of each query: {before} across, {after} upwards. {counts}.")
-    if link is None:
-        return drawn
-    return drawn._replace(attributes=drawn.attributes | {"role": "group"})  # an image would hide its links
+    return chart.drawing(f"{metric} of each query: {before} across, {after} upwards. {counts}.")
 
 
 def _circles(chart: Chart, pairs: ScorePairs, link: Link | None) -> None:

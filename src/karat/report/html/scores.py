@@ -49,6 +49,11 @@ def less_is_better(name: str) -> Element | None:
     return h("span.small.sense", "less is better") if sign_of(name) < 0 else None
 
 
+def metric_name(metric: str) -> Element:
+    """The name of a metric, and the words if less is better."""
+    return h("span", metric, " ", less_is_better(metric))
+
+
 def size_of(queries: int, scored: int) -> str:
     """The number of queries of a slice, and of those with a score if it differs."""
     return f"{queries:,}" if queries == scored else f"{queries:,}, {scored:,} scored"
@@ -107,7 +112,8 @@ def table(
     shown = [i for i in range(last) if i not in roomy]
     full = ".texts" if len(text) == last else ""
     most = _COLUMNS if all(i not in text for i in shown[1:]) else _WITH_TEXTS
-    cards = ".cards" if full or len(shown) > most else ""
+    letters = sum(_letters(header[i], [row[i] for row in rows]) for i in shown[1:] if i not in text)
+    cards = ".cards" if full or len(shown) > most or letters > _LETTERS else ""
     kind = [
         ("" if i in text else ".n") + (".roomy" if i in roomy else "") + (".verdict" if i == verdict else "")
         for i in range(last)
@@ -132,8 +138,14 @@ def table(
     )
 
 
-_COLUMNS, _WITH_TEXTS = 5, 3
-"""Columns that are readable side by side on a narrow screen: all numbers, or some of them texts."""
+def _letters(head: Child, cells: Sequence[Child | None]) -> int:
+    """Letters that a column of numbers needs in a line: of its longest cell, and of the longest word of its heading."""
+    words = max(map(len, plain(head).split()), default=0)
+    return max([words, *(len(plain(cell)) for cell in cells if cell is not None)])
+
+
+_COLUMNS, _WITH_TEXTS, _LETTERS = 5, 3, 30
+"""Columns that are readable side by side on a narrow screen, all numbers, or some of them texts; and their letters."""
 
 
 def means(run: Run, comparison: Comparison | None = None, link: ScoreLink | None = None) -> Element:
@@ -144,7 +156,7 @@ def means(run: Run, comparison: Comparison | None = None, link: ScoreLink | None
     tiles = [_tile(run, name, changes.get(name), before, link) for name in headline(run)]
     rows = [
         [
-            h("span", name, " ", less_is_better(name)),
+            metric_name(name),
             number(value),
             between(*ends[name]),
             strip(value, *ends[name]),
@@ -243,10 +255,18 @@ def _slice(
         change = [] if comparison is None or changes is None else _change(comparison, changes.get(value))
         size = size_of(len(part.queries_about(first)), part.defined[first])
         address = link and link(field, value)
-        named = data(value) if address is None else h("a", data(value), href=address)
-        rows.append([named, size, number(mean), between(*ends), strip(mean, *ends), *change, *rest])
+        slice_name = data(value) if address is None else h("a", data(value), href=address)
+        rows.append([slice_name, size, number(mean), between(*ends), strip(mean, *ends), *change, *rest])
     changed: list[Child] = [] if changes is None else ["difference", "95 % interval", "winner"]
-    header: list[Child] = [data(field), "queries", first, "95 % interval", "from 0 to 1", *changed, *names[1:]]
+    header: list[Child] = [
+        data(field),
+        "queries",
+        first,
+        "95 % interval",
+        "from 0 to 1",
+        *changed,
+        *map(metric_name, names[1:]),
+    ]
     texts, winner = ((0, 4, 7), 7) if changed else ((0, 4), None)
     return table(f"{first} by {field}, worst first", header, rows, text=texts, verdict=winner)
 

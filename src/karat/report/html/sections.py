@@ -12,10 +12,10 @@ from karat.analysis.diagnose import Diagnosis
 from karat.analysis.pairs import Row
 from karat.report import aspect_table, measures, numbers, summaries
 from karat.report.diagnosis import NOT_MEASURED, advice_title, nothing_missed
-from karat.report.html.excerpts import excerpt
+from karat.report.html.excerpts import excerpt, short_id
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.moves import moved_table
-from karat.report.html.scores import baseline_name, difference, headline, table, winner
+from karat.report.html.scores import baseline_name, difference, headline, metric_name, table, winner
 from karat.run import Run
 from karat.run.summaries import read_statistics
 
@@ -36,7 +36,7 @@ def against(comparison: Comparison, place: Mapping[str, int], to_query: QueryLin
     has_undecided = any(row.verdict == "cannot tell" for row in comparison.rows)
     rows: list[list[Any]] = [
         [
-            row.metric,
+            metric_name(row.metric),
             *map(number, row.means),
             *difference(row),
             p_value(row.p),
@@ -99,7 +99,7 @@ def _numbers(comparison: Comparison) -> Element | None:
     if not comparison.numbers:
         return None
     head, *more = numbers.compared_header(comparison)
-    cells = [[data(name), *map(data, own)] for name, *own in numbers.compared_rows(comparison)]
+    cells = [[data(cell or "–") for cell in own] for own in numbers.compared_rows(comparison)]
     return table("Numbers of both runs", [head, *map(data, more)], cells, text=(0, 5))
 
 
@@ -143,7 +143,7 @@ def _changes(comparison: Comparison, name: str) -> list[Element]:
     )
     rows: list[list[Child]] = [
         [
-            row.metric,
+            metric_name(row.metric),
             *map(number, row.means),
             *difference(row),
             p_value(row.p),
@@ -213,7 +213,7 @@ def _table(found: Diagnosis, place: Mapping[str, int], to_query: QueryLink) -> E
     shown = sorted(found.misses, key=lambda miss: place.get(miss.query_id, len(place)))[:_SHOWN]
     rows: list[list[Child]] = []
     for miss in shown:
-        link = h("a", data(miss.query_id, "bdi.id"), href=to_query(miss.query_id))
+        link = h("a", short_id(miss.query_id), href=to_query(miss.query_id))
         rows.append([_named(link, miss.query), excerpt(miss.gold, _QUERY), data(miss.text)])
     rest = len(found.misses) - len(shown)
     caption = "Missed gold items, worst queries first"

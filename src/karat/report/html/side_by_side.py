@@ -13,7 +13,7 @@ from karat.metrics.names import sign_of
 from karat.report.html.chart import Axis, Chart, nice_ticks
 from karat.report.html.excerpts import cut
 from karat.report.html.markup import Child, Element, data, h
-from karat.report.html.scores import less_is_better, size_of, table
+from karat.report.html.scores import metric_name, size_of, table
 from karat.stats import Interval, intervals
 
 Verdict = str
@@ -115,7 +115,7 @@ def means_matrix(comparison: Comparison) -> Element:
         lines.append([h("span", data(name), h("span.small", " baseline") if not run else None), *cells])
     caption = "Means of all runs"
     note = h("p.note", "▲ better and ▼ worse than ", data(comparison.names[0]), " (p < 0.05, Holm).")
-    return h("div.matrix", table(caption, ["run", *(row.metric for row in rows)], lines), note)
+    return h("div.matrix", table(caption, ["run", *(metric_name(row.metric) for row in rows)], lines), note)
 
 
 def _mean(value: float, ends: Interval) -> list[Child]:
@@ -150,17 +150,13 @@ def places_of(low: float, high: float) -> int:
     return _MORE_PLACES if high - low < _NARROW else _PLACES
 
 
-def _metric(row: Row) -> list[Child | None]:
-    return [row.metric, " ", less_is_better(row.metric)]
-
-
 def _one_line(comparison: Comparison, row: Row, means: RunMeans) -> Element:
     """The line of a metric of two runs."""
     cells = [
         h("td.n", *_mean(value, ends[row.metric]), data_label=name)
         for name, value, ends in zip(comparison.names, row.means, means.ends, strict=True)
     ]
-    return h("tbody", h("tr", h("th", *_metric(row), scope="row"), *cells, *_tests(row, row.pairs[0])))
+    return h("tbody", h("tr", h("th", metric_name(row.metric), scope="row"), *cells, *_tests(row, row.pairs[0])))
 
 
 def _many_lines(comparison: Comparison, row: Row, means: RunMeans) -> Element:
@@ -168,7 +164,7 @@ def _many_lines(comparison: Comparison, row: Row, means: RunMeans) -> Element:
     pairs = {pair.second: pair for pair in from_first(row)}
     lines = []
     for i, name in enumerate(comparison.names):
-        metric = h("th", *_metric(row), scope="rowgroup", rowspan=len(comparison.names)) if not i else None
+        metric = h("th", metric_name(row.metric), scope="rowgroup", rowspan=len(comparison.names)) if not i else None
         mean = h("td.n", *_mean(row.means[i], means.ends[i][row.metric]), data_label="mean")
         tests = _tests(row, pairs[i]) if i else [h("td"), h("td.verdict", h("span.small", "baseline")), *[h("td")] * 2]
         lines.append(h("tr", metric, h("th.run", data(name), scope="row"), mean, *tests))

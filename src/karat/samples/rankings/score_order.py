@@ -21,6 +21,8 @@ CELLS = 1 << 17
 """The number of scores ranked at a time: they have to fit into the processor's cache."""
 _FEW = 1 << 13
 """The number of comparisons up to which comparing everything is faster than a binary search."""
+_SORTED_LIKE = 5
+"""To compare an item with a whole ranking takes the time of this many of the log2(n) steps that sort a score."""
 
 ScoreArray = NDArray[np.floating[Any]]
 
@@ -71,25 +73,48 @@ def sort_rows(pieces: Sequence[Matrix]) -> None:
         piece.matrix.sort(axis=1)
 
 
-def count_above(pieces: Sequence[Matrix], row: Ints, own: ScoreArray) -> tuple[Ints, Bools]:
+def sort_if_many(pieces: Sequence[Matrix], items: int) -> bool:
+    """Sort each row in place, unless it is faster to compare so few items with all of their row; True if sorted."""
+    widest = max((piece.matrix.shape[1] for piece in pieces), default=0)
+    steps = sum(piece.matrix.size * piece.matrix.shape[1].bit_length() for piece in pieces)
+    if items * widest * _SORTED_LIKE <= steps:
+        return False
+    sort_rows(pieces)
+    return True
+
+
+def count_above(pieces: Sequence[Matrix], row: Ints, own: ScoreArray, *, in_order: bool = True) -> tuple[Ints, Bools]:
     """The number of greater scores in each item's row, and True for a tie. Items are in row order."""
+    count = _count_in if in_order else _compare_in
     if len(pieces) == 1:
-        return _count_in(pieces[0].matrix, row, own)
+        return count(pieces[0].matrix, row, own)
     above = np.zeros(len(row), np.int64)
     tied = np.zeros(len(row), bool)
     for first, matrix in pieces:
         lo, hi = np.searchsorted(row, (first, first + len(matrix)))
         if lo < hi:
-            above[lo:hi], tied[lo:hi] = _count_in(matrix, row[lo:hi] - first, own[lo:hi])
+            above[lo:hi], tied[lo:hi] = count(matrix, row[lo:hi] - first, own[lo:hi])
     return above, tied
 
 
 def _count_in(matrix: ScoreArray, row: Ints, own: ScoreArray) -> tuple[Ints, Bools]:
     """Count in sorted rows; small inputs are compared in full."""
     if len(row) * matrix.shape[1] <= _FEW:
-        rows, column = matrix[row], own[:, None]
-        return (rows > column).sum(axis=1), (rows == column).sum(axis=1) > 1
+        return _compare_in(matrix, row, own)
     return _search_in(matrix, row, own)
+
+
+def _compare_in(matrix: ScoreArray, row: Ints, own: ScoreArray) -> tuple[Ints, Bools]:
+    """Compare each item with all of its row, which need not be sorted."""
+    rows, column = matrix[row], own[:, None]
+    above = _count_true(rows > column)
+    return above, _count_true(rows >= column) > above + 1
+
+
+def _count_true(flags: Bools) -> Ints:
+    """The number of True in each row."""
+    ones: Ints = np.bitwise_count(np.packbits(flags, axis=1)).sum(axis=1, dtype=np.int64)
+    return ones
 
 
 def _search_in(matrix: ScoreArray, row: Ints, own: ScoreArray) -> tuple[Ints, Bools]:
@@ -135,9 +160,11 @@ Ranking = Callable[[int], tuple[list[str], Floats]]
 """Returns the ids and scores of a query's ranking, as given."""
 
 
-def ranks(pieces: Sequence[Matrix], first: int, items: Tied, ranking: Ranking, c: Convention) -> tuple[Ints, int]:
+def ranks(
+    pieces: Sequence[Matrix], first: int, items: Tied, ranking: Ranking, c: Convention, *, in_order: bool = True
+) -> tuple[Ints, int]:
     """The rank of each item, and the number of ties that exist only in single precision."""
-    above, tied = count_above(pieces, items.query - first, items.own)
+    above, tied = count_above(pieces, items.query - first, items.own, in_order=in_order)
     rounded = break_ties(above, tied.nonzero()[0], items, ranking, c)
     return above + 1, rounded
 

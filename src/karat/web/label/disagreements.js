@@ -1,7 +1,7 @@
 // The page of disagreements: items to which people gave different grades, and buttons that settle them.
 (() => {
   if (!document.body.classList.contains("screen-disagreements")) return;
-  const { $, make, say, id, ask, problem, passage } = labelling;
+  const { $, make, say, id, ask, problem, passage, asked } = labelling;
 
   function draw(one, about, again) {
     const settled = make("p.answer", {}, one.settled === null ? "Not settled" : `Settled: ${one.settled.grade ?? "can’t tell, so it is not in the gold"}`);
@@ -19,7 +19,7 @@
         }
       } }, grade === null ? null : make("b", {}, String(grade)), ` ${words}`)));
     return make("article.item.open", { tabindex: -1, "data-key": one.item.key + one.query },
-      make("h2", { dir: "auto" }, one.text ?? one.query), passage(one.item), grades, settled, buttons);
+      make("h2", { dir: "auto" }, asked(one)), passage(one.item), grades, settled, buttons);
   }
 
   async function show(key = null) {

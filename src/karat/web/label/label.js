@@ -2,14 +2,20 @@
 // server has stored the answer. Keys that come faster wait in a line, and are forgotten if one of them fails.
 (() => {
   if (!document.body.classList.contains("screen-label")) return;
-  const { $, make, say, plural, id, ask, problem, store, leftover, textOf, passage, Refused } = labelling;
+  const { $, make, say, plural, id, ask, problem, store, leftover, passage, asked, Refused } = labelling;
 
-  let by = "", scale = [], about = null, sheet = null, current = 0, marking = null;
+  let by = "", scale = [], about = null, sheet = null, current = 0;
   const drafts = new Map(); // notes and quotes of items that are not graded yet
-  const place = () => `karat-label ${about.pool}`;
+  const place = () => `karat-label ${about.pool} ${by}`; // of what the browser keeps for a person
   const path = (rest) => `/label/${rest}${rest.includes("?") ? "&" : "?"}by=${encodeURIComponent(by)}`;
   const items = () => (sheet ? sheet.items : []);
   const card = (n) => $("items").children[n];
+
+  const marking = labelMarking({
+    items, card, expand, quotesOf: (n) => draftOf(items()[n]).quotes, keep: (n, quotes) => queue(() => change(n, { quotes })),
+  });
+  const lists = labelLists({ path, open: (number, item) => queue(() => open(number, item)), closed: () => focus(current) });
+  const standing = labelStanding(() => about.metric);
 
   // Answers one after the other. After trouble, those that waited are forgotten, and no more are taken until it is
   // over: a key that is pressed again and again must not grade the items that follow.
@@ -28,6 +34,8 @@
   // --- Start
 
   async function start() {
+    sheet = null; // that of the person before must not take a key of the next
+    $("items").replaceChildren();
     try {
       about = await ask("/label/work");
     } catch (error) {
@@ -47,11 +55,12 @@
     $("guideline").textContent = about.guideline;
     $("guideline-pane").hidden = !about.guideline;
     $("choice-pane").hidden = !about.metric;
-    await leftover(place(), by);
+    takeDrafts();
+    await leftover(place());
     about = await ask("/label/work");
     const wanted = Number.parseInt(location.hash.slice(1), 10) - 1;
     await open(wanted >= 0 && wanted < about.sheets ? wanted : about.next);
-    refresh();
+    standing.refresh();
   }
 
   $("who").addEventListener("submit", async (event) => {
@@ -71,13 +80,13 @@
     $("work").hidden = $("beside").hidden = true;
     $("who").hidden = false;
     $("by").value = by;
-    $("by").focus();
+    $("by").select();
   });
 
   // --- A sheet
 
   async function open(number, item = null) {
-    endMarking();
+    marking.stop();
     if (number === null || number === undefined) {
       finished();
       return;
@@ -85,7 +94,7 @@
     sheet = await ask(path(`sheet/${number}`));
     history.replaceState(null, "", `#${number + 1}`);
     $("place").textContent = `${about.metric ? "Step" : "Query"} ${number + 1} of ${sheet.progress.sheets.toLocaleString("en")}`;
-    $("query").textContent = sheet.text ?? sheet.query;
+    $("query").textContent = asked(sheet);
     $("items").replaceChildren(...sheet.items.map(draw));
     $("previous").disabled = number === 0;
     $("next").disabled = number + 1 >= sheet.progress.sheets;
@@ -94,7 +103,7 @@
     scrollTo(0, 0);
     focus(Math.max(first, 0));
     measure();
-    paint();
+    marking.paint();
   }
 
   function finished() {
@@ -140,21 +149,21 @@
     const more = make("div.more", {},
       other("skip", "Skip", () => queue(() => answer(n, { answer: "skip" })), is("skip")),
       other("cannot tell", "Can’t tell", () => queue(() => answer(n, { answer: "cannot tell" })), is("cannot tell")),
-      item.text === null ? null : other("mark", "Mark a passage", () => { focus(n); selected(n); mark(); }),
+      item.text === null ? null : other("mark", "Mark a passage", () => { focus(n); marking.selected(n); marking.mark(n); }),
       other("note", state && state.note ? "Change the note" : "Note", () => { focus(n); note(); }),
       other("id", "Id", () => { focus(n); showId(); }));
     const quotes = make("ul.quotes", { "aria-label": "Quotes" }, ...((state && state.quotes) || []).map((quote, q) =>
       make("li", {}, make("q", { dir: "auto" }, quote.text), make("button", {
         type: "button", "aria-label": `Remove quote ${q + 1}`, onclick: () => queue(() => removeQuote(n, q)) }, "✕"))));
-    const cut = item.length ? make("p.note", {}, `Only the begin is stored: the whole text has ${item.length.toLocaleString("en")} characters.`) : null;
+    const cut = item.length ? make("p.note", {}, `Only the beginning is stored: the whole text has ${item.length.toLocaleString("en")} characters.`) : null;
     const written = state && state.note ? make("p.note.own", { dir: "auto" }, `Note: ${state.note}`) : null;
     const model = item.model === null || item.model === undefined ? null : make("p.note", {}, `The model’s opinion: ${item.model}`);
     const box = make("article.item", { tabindex: n === current ? 0 : -1, "aria-labelledby": `item-${n}`, "data-key": item.key },
       heading, text, whole, cut, make("p.note.id", { hidden: true }), quotes.children.length ? quotes : null, written, model, grades, more);
     box.classList.toggle("answered", Boolean(item.label));
     box.addEventListener("focusin", () => reach(n));
-    text.addEventListener("mouseup", () => setTimeout(() => selected(n)));
-    text.addEventListener("click", (event) => { if (marking && marking.item === n) point(event.clientX, event.clientY); });
+    text.addEventListener("mouseup", () => setTimeout(() => marking.selected(n)));
+    text.addEventListener("click", (event) => { if (marking.isOf(n)) marking.point(event.clientX, event.clientY); });
     return box;
   }
 
@@ -169,7 +178,7 @@
     if (open) expand(n, true);
     if (held) next.focus({ preventScroll: true });
     if (shown) showId(n);
-    paint();
+    marking.paint();
   }
 
   const LINES = 8; // as in label.css
@@ -189,7 +198,7 @@
   }
 
   function reach(n) {
-    if (marking && marking.item !== n) endMarking();
+    if (!marking.isOf(n)) marking.stop();
     current = n;
     [...$("items").children].forEach((box, i) => {
       box.classList.toggle("current", i === n);
@@ -232,13 +241,13 @@
         id: id(), by, query: own.query, item: item.key, answer, grade, note,
         quotes: quotes.map(({ start, end }) => ({ start, end })),
       });
-      drafts.delete(item.key + own.query);
+      if (drafts.delete(item.key + own.query)) keepDrafts();
       item.label = stored.label;
       item.model = stored.model;
       own.next = stored.next;
       own.last = stored.label.number;
       showProgress(stored.progress);
-      soon();
+      standing.soon();
     } finally {
       box.removeAttribute("aria-busy");
     }
@@ -253,7 +262,7 @@
       return;
     }
     await open(sheet.next);
-    if (sheet) say(`Next query: ${sheet.text ?? sheet.query}`);
+    if (sheet) say(`Next query: ${asked(sheet)}`);
   }
 
   async function undo() {
@@ -288,38 +297,16 @@
     }
   }
 
-  const keepDrafts = () => sessionStorage.setItem("karat-drafts", JSON.stringify([...drafts]));
-  try { for (const [key, own] of JSON.parse(sessionStorage.getItem("karat-drafts") || "[]")) drafts.set(key, own); } catch { /* none */ }
+  const keepDrafts = () => sessionStorage.setItem(`${place()} drafts`, JSON.stringify([...drafts]));
+
+  function takeDrafts() {
+    drafts.clear();
+    try {
+      for (const [key, own] of JSON.parse(sessionStorage.getItem(`${place()} drafts`) || "[]")) drafts.set(key, own);
+    } catch { /* none */ }
+  }
 
   const removeQuote = (n, q) => change(n, { quotes: draftOf(items()[n]).quotes.filter((_, i) => i !== q) });
-
-  // Places are counted in characters, as Python does; those of a script are halves of the rarer ones.
-  const characters = (text, place) => [...text.slice(0, place)].length;
-  const units = (text, place) => [...text].slice(0, place).join("").length;
-
-  function addQuote(n, start, end) {
-    const text = textOf(items()[n]);
-    while (start < end && /\s/.test(text[start])) start += 1;
-    while (end > start && /\s/.test(text[end - 1])) end -= 1;
-    if (start >= end) return;
-    const quote = { start: characters(text, start), end: characters(text, end), text: text.slice(start, end) };
-    const { quotes } = draftOf(items()[n]);
-    if (quotes.some((one) => one.start === quote.start && one.end === quote.end)) return;
-    const all = [...quotes, quote].sort((a, b) => a.start - b.start);
-    queue(() => change(n, { quotes: all }));
-    say(`Quote added: ${quote.text}`);
-  }
-
-  function selected(n) {
-    const selection = getSelection(), item = items()[n];
-    if (marking || selection.isCollapsed || !item || item.text === null) return;
-    const range = selection.getRangeAt(0), node = card(n).querySelector(".text").firstChild;
-    if (range.startContainer !== node && range.endContainer !== node) return;
-    const start = range.startContainer === node ? range.startOffset : 0;
-    const end = range.endContainer === node ? range.endOffset : node.length;
-    selection.removeAllRanges();
-    addQuote(n, start, end);
-  }
 
   async function note() {
     const n = current, item = items()[n], own = sheet;
@@ -347,202 +334,6 @@
     line.textContent = [item.id && `id ${item.id}`, item.doc && `document ${item.doc}`].filter(Boolean).join(" · ") || "It has no id.";
   }
 
-  // --- Marking by words
-
-  function mark() {
-    const item = items()[current];
-    if (!item || item.text === null) return;
-    if (!marking) {
-      const text = item.text, found = [...text.matchAll(/\S+/gu)].map((one) => [one.index, one.index + one[0].length]);
-      if (!found.length) return;
-      expand(current, true);
-      marking = { item: current, words: found, at: 0, from: null };
-      card(current).classList.add("marking");
-      say("Marking: tap its first and its last word; or move by words with the arrows, m begins and ends, Escape cancels.");
-    } else if (marking.from === null) {
-      marking.from = marking.at;
-      say("The quote begins here: arrows extend it, m or Enter ends it.");
-    } else {
-      const [a, b] = [marking.from, marking.at].sort((x, y) => x - y), { words: all, item: n } = marking;
-      endMarking();
-      addQuote(n, all[a][0], all[b][1]);
-    }
-    paint();
-  }
-
-  function endMarking() {
-    if (!marking) return;
-    if (card(marking.item)) card(marking.item).classList.remove("marking");
-    marking = null;
-    paint();
-  }
-
-  const rangeOf = (n, start, end) => {
-    const node = card(n).querySelector(".text").firstChild, range = new Range();
-    range.setStart(node, start);
-    range.setEnd(node, Math.min(end, node.length));
-    return range;
-  };
-
-  function step(key) {
-    const { words: all, item: n } = marking;
-    const to = (at) => { marking.at = Math.max(0, Math.min(at, all.length - 1)); };
-    if (key === "ArrowRight") to(marking.at + 1);
-    else if (key === "ArrowLeft") to(marking.at - 1);
-    else if (key === "Home") to(0);
-    else if (key === "End") to(all.length - 1);
-    else {
-      const box = (at) => rangeOf(n, ...all[at]).getBoundingClientRect(), own = box(marking.at);
-      const forward = key === "ArrowDown" ? 1 : -1;
-      let at = marking.at + forward, line = null, best = marking.at;
-      for (; at >= 0 && at < all.length; at += forward) {
-        const here = box(at);
-        if (Math.abs(here.top - own.top) < own.height / 2) continue;
-        line = line ?? here.top;
-        if (Math.abs(here.top - line) > own.height / 2) break;
-        if (best === marking.at || Math.abs(here.left - own.left) < Math.abs(box(best).left - own.left)) best = at;
-      }
-      to(best);
-    }
-    const [start, end] = all[marking.at];
-    say(items()[n].text.slice(start, end));
-    const seen = rangeOf(n, start, end).getBoundingClientRect();
-    if (seen.top < 60 || seen.bottom > innerHeight - 60) scrollBy(0, seen.top - innerHeight / 2);
-    paint();
-  }
-
-  // The word at a point: the first one begins the quote, the second one ends it.
-  function point(x, y) {
-    const at = document.caretPositionFromPoint ? document.caretPositionFromPoint(x, y) : document.caretRangeFromPoint(x, y);
-    const place = at && (at.offset ?? at.startOffset);
-    const found = marking.words.findIndex(([, end]) => place <= end);
-    if (found < 0) return;
-    marking.at = found;
-    mark();
-  }
-
-  // Quotes and the marked words are highlighted without a change of the text.
-  function paint() {
-    if (!globalThis.Highlight || !CSS.highlights) return;
-    const quotes = items().flatMap((item, n) => draftOf(item).quotes.map((one) =>
-      rangeOf(n, units(textOf(item), one.start), units(textOf(item), one.end))));
-    CSS.highlights.set("karat-quote", new Highlight(...quotes));
-    const marked = [];
-    if (marking) {
-      const [a, b] = [marking.from ?? marking.at, marking.at].sort((x, y) => x - y);
-      marked.push(rangeOf(marking.item, marking.words[a][0], marking.words[b][1]));
-    }
-    CSS.highlights.set("karat-marking", new Highlight(...marked));
-  }
-
-  // --- Lists
-
-  const dialog = (name) => $(`${name}-dialog`);
-  for (const box of document.querySelectorAll("dialog")) {
-    box.querySelector(".close").addEventListener("click", () => box.close());
-    box.addEventListener("close", () => focus(current));
-    box.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape") return;
-      event.preventDefault(); // a search field would only be cleared
-      box.close();
-    });
-  }
-  const choice = (found, state) => make("li", {}, make("button.jump", { type: "button", onclick: () => {
-    dialog(found.item === undefined ? "list" : "search").close();
-    queue(() => open(found.number, found.item ?? null));
-  } }, make("span", { dir: "auto" }, found.text ?? found.query), make("span.note", { dir: "auto" }, state)));
-
-  let listed = 0;
-  async function list(begin) {
-    try {
-      const found = await ask(path(`sheets?begin=${Math.max(begin, 0)}`));
-      listed = found.begin;
-      $("sheets").start = found.begin + 1;
-      $("sheets").replaceChildren(...found.sheets.map((one) =>
-        choice(one, one.done === one.items ? `done, ${plural(one.items, "item")}` : `${one.done} of ${plural(one.items, "item")}`)));
-      $("earlier").disabled = found.begin === 0;
-      $("later").disabled = found.begin + found.sheets.length >= found.of;
-      if (!dialog("list").open) dialog("list").showModal();
-    } catch (error) {
-      problem(error.message);
-    }
-  }
-  $("earlier").addEventListener("click", () => list(listed - 50));
-  $("later").addEventListener("click", () => list(listed + 50));
-
-  $("search-form").addEventListener("submit", async (event) => {
-    event.preventDefault();
-    try {
-      const { found, more } = await ask(path(`search?text=${encodeURIComponent($("wanted").value)}`));
-      $("found-note").textContent = found.length ? `${more ? "The first " : ""}${plural(found.length, "item")}` : "Nothing has these words.";
-      $("found").replaceChildren(...found.map((one) => choice(one, one.begin)));
-    } catch (error) {
-      $("found-note").textContent = error.message;
-    }
-  });
-
-  // --- The column beside the items
-
-  const number = (value) => (value === null ? "–" : value.toFixed(2));
-  const STOP = {
-    decided: "Enough: the comparison is decided. You may stop.",
-    equal: "Enough: the runs are equal within ±0.02. You may stop.",
-    precise: "Enough: the difference is known within ±0.02. You may stop.",
-    all: "Everything that can change the comparison is labelled.",
-    several: "Enough for all comparisons. You may stop.",
-  };
-  const advice = ({ stop, more }, what) => {
-    if (stop === "queries") return `The queries themselves now vary more than the missing labels; about ${plural(more, "more label")} would still decide ${what} on these queries.`;
-    return stop ? STOP[stop] : `About ${plural(more, "more label")} would decide ${what}.`;
-  };
-
-  async function refresh() {
-    clearTimeout(refresh.timer);
-    try {
-      if (!document.hidden && !$("beside").hidden) {
-        const { agreement, choice: how } = await ask("/label/standing");
-        showAgreement(agreement);
-        if (how) $("stop").textContent = advice(how, how.metric);
-        if (how && $("estimate-pane").open) showEstimates((await ask("/label/estimate")).estimates);
-      }
-    } catch { /* the next answer says what is wrong */ }
-    refresh.timer = setTimeout(refresh, 4000);
-  }
-
-  // Soon after an answer, but not after each of many.
-  function soon() {
-    clearTimeout(refresh.timer);
-    refresh.timer = setTimeout(refresh, 1000);
-  }
-
-  function showAgreement({ people, items: shared, differ, unsettled, alpha, kappas }) {
-    const parts = [make("ul.people", {}, ...people.map((one) => make("li", {}, make("bdi", {}, one.name), `: ${plural(one.labels, "grade")}`)))];
-    if (!people.length) parts.push(make("p.note", {}, "Nobody has graded an item yet."));
-    else if (!shared) parts.push(make("p.note", {}, "Agreement is shown once two people have graded the same item."));
-    else {
-      parts.push(make("p", {}, `Alpha ${number(alpha)} on ${plural(shared, "item")} with two or more grades`));
-      parts.push(...kappas.map((one) => make("p", {}, "Kappa of ", make("bdi", {}, one.first), " and ", make("bdi", {}, one.second),
-        `: ${number(one.kappa)} (${plural(one.items, "item")})`)));
-    }
-    if (differ) parts.push(make("p", {}, make("a", { href: "/label/disagreements" }, plural(differ, "disagreement")),
-      unsettled < differ ? `, ${unsettled.toLocaleString("en")} not settled` : ""));
-    $("agreement").replaceChildren(...parts);
-  }
-
-  const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`;
-  function showEstimates(found) {
-    $("estimate").replaceChildren(...found.map((one) => make("div", {},
-      make("p", {}, make("bdi", {}, one.run), " minus ", make("bdi", {}, one.baseline), `, ${about.metric}:`),
-      make("p.big", {}, signed(one.difference)),
-      make("p", {}, `95 % interval on these queries ${signed(one.low)} to ${signed(one.high)}`),
-      make("p.note", {}, `at every look ${signed(one.always_low)} to ${signed(one.always_high)}` +
-        (one.total_low === null ? "" : `; on queries like these ${signed(one.total_low)} to ${signed(one.total_high)}`)),
-      one.drawn < one.fewest && one.stop !== "all" ? make("p", {}, `Fewer than ${one.fewest} ${one.unit === "item" ? "items" : "queries"} drawn and answered: it says little yet.`) : null,
-      make("p.note", {}, `${plural(one.labels + one.known, "label")}${one.known ? `, ${one.labels.toLocaleString("en")} of them drawn` : ""}. ${advice(one, "it")}`),
-      one.without_relevant ? make("p.note", {}, `${one.without_relevant.toLocaleString("en")} of ${one.queries.toLocaleString("en")} queries ${one.without_relevant === 1 ? "has" : "have"} no relevant item so far: without one, a query counts as a difference of 0 here, and karat eval leaves it out.`) : null)));
-  }
-  $("estimate-pane").addEventListener("toggle", refresh);
-
   // --- Keys and buttons
 
   const go = (step) => queue(() => {
@@ -550,8 +341,8 @@
     return to >= 0 && to < about.sheets ? open(to) : null;
   });
   const acts = {
-    previous: () => go(-1), next: () => go(1), undo: () => queue(undo), list: () => list((sheet ? sheet.number : 0) - 10),
-    search: () => { dialog("search").showModal(); $("wanted").focus(); }, help: () => dialog("help").showModal(),
+    previous: () => go(-1), next: () => go(1), undo: () => queue(undo), list: () => lists.list((sheet ? sheet.number : 0) - 10),
+    search: lists.search, help: lists.help,
   };
   for (const [name, act] of Object.entries(acts)) $(name).addEventListener("click", act);
 
@@ -564,7 +355,7 @@
   const now = (given) => queue(() => answer(current, given));
   const keys = {
     s: () => now({ answer: "skip" }), " ": () => now({ answer: "skip" }), d: () => now({ answer: "cannot tell" }),
-    u: acts.undo, n: note, m: mark, i: () => items().length && showId(), l: acts.list, "/": acts.search, "?": acts.help, g: guideline,
+    u: acts.undo, n: note, m: () => marking.mark(current), i: () => items().length && showId(), l: acts.list, "/": acts.search, "?": acts.help, g: guideline,
     j: () => focus(current + 1), ArrowDown: () => focus(current + 1), k: () => focus(current - 1), ArrowUp: () => focus(current - 1),
     ArrowLeft: acts.previous, ArrowRight: acts.next, Enter: () => items().length && expand(current),
     Backspace: () => { const own = items().length && draftOf(items()[current]).quotes.length; if (own) queue(() => removeQuote(current, own - 1)); },
@@ -575,18 +366,13 @@
     if (event.ctrlKey || event.metaKey || event.altKey || $("work").hidden || document.querySelector("dialog[open]")) return;
     if (target.closest("input, textarea, select, [contenteditable]")) return;
     if ((key === "Enter" || key === " ") && target.closest("button, a, summary")) return;
-    let act = null;
-    if (marking) {
-      if (key.startsWith("Arrow") || key === "Home" || key === "End") act = () => step(key);
-      else if (key === "Enter" || key === " " || key === "m") act = mark;
-      else if (key === "Escape") act = endMarking;
-    }
+    let act = marking.act(key);
     if (!act && scale.some((one) => String(one.grade) === key)) {
-      endMarking();
+      marking.stop();
       if (event.repeat) return;
       act = () => now({ answer: "grade", grade: Number(key) });
     }
-    if (!act && !marking && !(event.repeat && !key.startsWith("Arrow") && !"jk".includes(key))) act = keys[key] ?? null;
+    if (!act && !marking.isOf(current) && !(event.repeat && !key.startsWith("Arrow") && !"jk".includes(key))) act = keys[key] ?? null;
     if (act) {
       event.preventDefault();
       act();

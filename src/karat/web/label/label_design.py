@@ -16,7 +16,7 @@ import numpy as np
 from karat._internal.arrays import Floats
 from karat._internal.label_lines import decide
 from karat.errors import BadArgument
-from karat.gold.agreement_of_labels import AgreementOfLabels
+from karat.gold.agreement_of_labels import agreement_of_labels
 from karat.gold.choice import Design, design
 from karat.gold.label_estimate import DifferenceEstimate, estimates
 from karat.gold.labels import SETTLED, Label
@@ -147,7 +147,7 @@ def agreement(given: Labelled) -> dict[str, Any]:
         (str(pair), "", SETTLED if person < 0 else given.people[person]): Label(str(pair), "", grade=grade)
         for pair, person, grade, _ in given.labels
     }
-    found = AgreementOfLabels(labels).summary()
+    found = agreement_of_labels(labels)
     counts = Counter(by for (*_, by), label in labels.items() if label.grade is not None)
     return {
         "people": [{"name": name, "labels": counts[name]} for name in given.people],

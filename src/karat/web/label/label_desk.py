@@ -111,6 +111,7 @@ class Desk:
         self.people: dict[str, Person] = {}
         self.changes = 0
         """The number of answers since the start."""
+        self._settling = Lock()
         self._asked = Counter[Pair]()
         self._first: dict[Pair, Label] = {}
         """The first answer to each item: it says if the item was drawn, and in which order."""
@@ -203,7 +204,7 @@ class Desk:
         person, pair = self.person(given.by), self._pair(given.query, given.item)
         label = self._label(given, SETTLED, pair)
         label = msgspec.structs.replace(label, probability=None, order="", note=given.note or f"settled by {person.by}")
-        async with person.lock:
+        async with self._settling:  # one after the other, as the lines of one person
             known = self._answered.get((person.by, given.id)) or self._same(label)
             if known is not None:
                 return known

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from karat.gold.pool import Pool
 
 T = TypeVar("T")
+Opinions = dict[tuple[str, str], float]
+"""The grade that a model gave, by the id of the query and the key of the item."""
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -45,7 +48,7 @@ class Wanted(msgspec.Struct, frozen=True):
     depth: int = 10
     """The number of ranks of each query of holes or of a sample."""
     settings: dict[str, Any] = {}
-    """The settings of the model: budget, cache, price."""
+    """The settings of the model, such as `max_cost`; see `ModelSettings`."""
     confirm: bool = True
     qrels: str | None = None
 
@@ -71,7 +74,8 @@ class Written(msgspec.Struct, frozen=True):
     relevant: int
     irrelevant: int
     unjudged: int
-    estimates: list[str] = []
+    lines: list[str] = []
+    """Sentences on the estimates, and on the agreement with the model."""
 
 
 class _Failed(msgspec.Struct, frozen=True):
@@ -98,7 +102,9 @@ def prepare(wanted: Wanted) -> Prepared:
     opinions = read_opinions(path)
     remarks = pool.remarks()
     if wanted.model is not None:
-        found = opinions | ask_model(pool, wanted, opinions)
+        given, without = ask_model(pool, wanted, opinions)
+        remarks += without
+        found = opinions | given
         if found != opinions:
             _write_opinions(path, found)
             opinions = found
@@ -116,8 +122,8 @@ def _made(wanted: Wanted) -> Pool:
     return sample_of(wanted.source, wanted.count, depth=wanted.depth)
 
 
-def ask_model(pool: Pool, wanted: Wanted, known: dict[tuple[str, str], float]) -> dict[tuple[str, str], float]:
-    """The grades that the judge `relevance` gives to items that are not judged and have no opinion yet."""
+def ask_model(pool: Pool, wanted: Wanted, known: Opinions) -> tuple[Opinions, list[str]]:
+    """The grades that the judge `relevance` gives to items without a grade or an opinion, and what it left out."""
     from karat.gold.pool_sources import read_source
     from karat.judges.model_judge import judge_with_model
     from karat.pipeline import evaluate
@@ -130,22 +136,25 @@ def ask_model(pool: Pool, wanted: Wanted, known: dict[tuple[str, str], float]) -
             texts = [{"id": one.key, "text": one.text} for one in items]
             rows.append({"id": query.id, "query": query.text, "retrieved": texts})
     if not rows:
-        return {}
-    lexical = wanted.model == "lexical"
-    settings = {} if lexical else {**wanted.settings, "confirm": wanted.confirm}
+        return {}, []
+    settings = {} if wanted.model == "lexical" else {**wanted.settings, "confirm": wanted.confirm}
     judge = judge_with_model("relevance", model=wanted.model, **settings)
     deepest = max(len(row["retrieved"]) for row in rows)
-    source = read_source(evaluate(rows, f"precision@{deepest}", judge=judge), "model", deepest)
+    run = evaluate(rows, f"precision@{deepest}", judge=judge)
+    source = read_source(run, "model", deepest)
     grades, keys, begin = source.model or (), source.columns["id"], source.start.tolist()
-    return {
+    opinions = {
         (query, str(keys[place])): float(grade)
         for query, first, last in zip(source.ids or (), begin, begin[1:], strict=False)
         for place in range(first, last)
         if (grade := grades[place]) is not None
     }
+    failed = run.all_hits.failed
+    without = f"the model has no opinion on {len(failed):,} of {plural(len(rows), 'query', 'queries')}: "
+    return opinions, [without + next(iter(failed.values()))] if failed else []
 
 
-def _write_opinions(path: Path, opinions: dict[tuple[str, str], float]) -> None:
+def _write_opinions(path: Path, opinions: Opinions) -> None:
     from karat.web.label.label_design import Opinion
 
     lines = [msgspec.json.encode(Opinion(*key, model)) + b"\n" for key, model in opinions.items()]
@@ -155,7 +164,7 @@ def _write_opinions(path: Path, opinions: dict[tuple[str, str], float]) -> None:
 
 def finish(wanted: Wanted) -> Written:
     """Write gold from the labels, and qrels if they are wanted."""
-    from karat.gold.labels import check_pool, labels_path, read_labels
+    from karat.gold.labels import GRADED, check_pool, labels_path, read_labels
     from karat.gold.pool_file import read_pool
     from karat.gold.written_gold import write_gold, write_qrels
     from karat.web.label.label_design import digest
@@ -163,7 +172,8 @@ def finish(wanted: Wanted) -> Written:
     path = labels_path(wanted.out)
     pool, content = read_pool(wanted.pool), read_labels(path)
     check_pool(path, content, digest(pool), {(one.id, item.key) for one in pool.queries for item in one.items})
-    labels = content.standing().latest
+    standing = content.standing()
+    labels = standing.latest
     given = sum(one.answer == "grade" for one in labels.values())
     if not given:
         return Written(0, 0, 0, 0, pool.size - pool.judged)
@@ -171,7 +181,20 @@ def finish(wanted: Wanted) -> Written:
     if wanted.qrels is not None:
         write_qrels(pool, labels, wanted.qrels)
     lines = [] if wanted.metric is None else _estimates(pool, labels, wanted)
+    if content.header.scale.values == GRADED.values:
+        lines += _trust(standing.unswayed())
     return Written(given, done.queries, done.relevant, done.irrelevant, done.unjudged, lines)
+
+
+def _trust(unswayed: Mapping[Key, Label]) -> list[str]:
+    """A sentence on the agreement of each person with the model."""
+    from karat.gold.agreement_of_labels import agreement_with_model
+
+    return [
+        f"{one.first} and the model: the same grade for {one.same:,} of {plural(one.items, 'item', 'items')} "
+        "graded without its opinion" + ("" if isnan(one.kappa) else f", kappa {one.kappa:.2f}".replace("-", "−"))
+        for one in agreement_with_model(unswayed)
+    ]
 
 
 def _estimates(pool: Pool, labels: Mapping[Key, Label], wanted: Wanted) -> list[str]:

@@ -45,7 +45,12 @@ def label_screen(call: Call, body: bytes, progress: Progress) -> Answer:
     work = h(
         "div.work",
         h("section.asked", h("p.place", id="place"), h("h1", "Labels", id="query"), aria_label="Query"),
-        h("div.progress", h("progress", id="bar", value=0, max=1, aria_label="Items labelled"), h("p", id="progress")),
+        h(
+            "div.progress",
+            h("progress", id="bar", value=0, max=1, aria_label="Items labelled"),
+            h("p", id="progress"),
+            h("p", id="stop", role="status"),
+        ),
         h("p.problem", id="problem", role="alert", hidden=""),
         h("div.items", id="items"),
         h(
@@ -143,7 +148,6 @@ def _beside() -> Element:
         h("details", h("summary", "People and agreement"), h("div", id="agreement"), id="agreement-pane", open=""),
         h(
             "section",
-            h("p", id="stop", role="status"),
             h(
                 "details",
                 h("summary", "Estimate so far"),

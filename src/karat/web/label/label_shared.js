@@ -72,12 +72,12 @@ const labelling = (() => {
   }
 
   // An answer that an earlier page could not store.
-  async function leftover(place, by) {
+  async function leftover(place) {
     const kept = localStorage.getItem(place);
     if (!kept) return;
     try {
       const { path, body } = JSON.parse(kept);
-      if (body.by === by) await store(place, path, body);
+      await store(place, path, body);
     } catch {
       localStorage.removeItem(place);
     }
@@ -88,8 +88,12 @@ const labelling = (() => {
   function passage(item) {
     const text = make("p.text", { dir: "auto" }, textOf(item));
     if (item.text === null) text.classList.add("bare");
+    else text.classList.toggle("blank", !item.text.trim());
     return text;
   }
 
-  return { $, make, say, plural, id, ask, wait, problem, store, leftover, textOf, passage, Refused };
+  // The words of a query; its id if it has none.
+  const asked = ({ text, query }) => (text ?? "").trim() ? text : query;
+
+  return { $, make, say, plural, id, ask, problem, store, leftover, textOf, passage, asked, Refused };
 })();

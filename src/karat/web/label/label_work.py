@@ -31,7 +31,7 @@ class WorkItem(msgspec.Struct, frozen=True):
     id: str | None = None
     doc: str | None = None
     length: int | None = None
-    """The length of the whole text, if only its begin is stored."""
+    """The length of the whole text, if only its beginning is stored."""
     model: float | None = None
     """The model's opinion."""
 

@@ -15,7 +15,8 @@ _STYLES = (
 )  # fmt: skip
 _SCRIPTS = (
     "report/html/charts.js", "web/view/view.js", "web/view/runs.js", "web/view/run.js", "web/view/compare.js",
-    "web/view/query.js", "web/label/label_shared.js", "web/label/label.js", "web/label/disagreements.js",
+    "web/view/query.js", "web/label/label_shared.js", "web/label/label_marking.js", "web/label/label_lists.js",
+    "web/label/label_standing.js", "web/label/label.js", "web/label/disagreements.js",
 )  # fmt: skip
 _ASSETS = {
     "karat.css": ("text/css", _STYLES),

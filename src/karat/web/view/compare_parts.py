@@ -25,7 +25,6 @@ HEADINGS = {
     "causes": "Causes",
     "slices": "Slices",
 }
-_MEANT = {"moved": "moved", "won": "won", "lost": "lost", "tied": "tied", "all": "all"}
 
 
 class CompareParts:
@@ -102,7 +101,7 @@ class CompareParts:
         ):
             if rows is not None and comparison.standings is None:
                 heads = [data(cell) for cell in header(comparison)]
-                lines: list[list[Child]] = [[data(cell) for cell in cells] for cells in rows(comparison)]
+                lines: list[list[Child]] = [[data(cell or "–") for cell in cells] for cells in rows(comparison)]
                 found.append(table(caption, heads, lines, text=(0,)))
         return found
 
@@ -137,7 +136,7 @@ class CompareParts:
         """The filters, and a page of the queries with the ranks of their gold."""
         found = MovedQueries(self.runs, self.metric, self.other, self.state)
         state = self.state._replace(show=self._show("moved"))
-        ways = {f"{_MEANT[way]} {found.count(way=way):,}": state.changed(way=way).href("moved") for way in WAYS}
+        ways = {f"{way} {found.count(way=way):,}": state.changed(way=way).href("moved") for way in WAYS}
         pages = Pages(len(found.rows), state.page)
         changes = self.runs.moved(found.rows[pages.part], self.metric, self.other)
         less = " Less is better." if sign_of(self.metric) < 0 else ""
@@ -147,7 +146,7 @@ class CompareParts:
         inline = not self.runs.large or bool(state.cause)
         return [
             h("p.note", f"{self.metric}, ", data(self.pair[0]), " → ", data(self.pair[1]), f".{less}"),
-            choice("Result", ways, f"{_MEANT[state.way]} {len(found.rows):,}"),
+            choice("Result", ways, f"{state.way} {len(found.rows):,}"),
             self.section("causes") if inline else self.later("causes"),
             self._chips(),
             shown or h("p", "No query fits all of these filters."),

@@ -70,9 +70,10 @@ def _runs(runs: ComparedRuns, state: CompareAddress) -> Element:
         fresh = CompareAddress(state.runs, metric=state.metric, by=state.by, allow_mismatch=state.allow_mismatch)
         if place:
             swapped = fresh._replace(runs=(file.file.id, *others)).href()
-            links += [h("a", "make it the baseline", href=swapped, aria_label=f"make it the baseline: {name}"), " "]
+            links.append(h("a", "make it the baseline", href=swapped, aria_label=f"make it the baseline: {name}"))
         if len(runs.files) > 2:
             without = fresh._replace(runs=others).href()
+            links += [" · "] if links else []
             links.append(h("a", "leave it out", href=without, aria_label=f"leave it out: {name}"))
         items.append(
             h(

@@ -81,6 +81,7 @@
   function arrow(key, item) {
     if (key === "ArrowLeft" || key === "ArrowRight") return beside(item, key === "ArrowLeft" ? -1 : 1);
     const list = items(item.closest(".ranking"));
+    if (key === "Home" || key === "End") return list.at(key === "Home" ? 0 : -1);
     return list[list.indexOf(item) + (key === "ArrowUp" ? -1 : 1)];
   }
 
@@ -90,7 +91,7 @@
     if (key === "j" || key === "k") {
       const link = at(key === "j" ? "next" : "prev");
       if (link) link.click();
-    } else if (key.startsWith("Arrow") && target.classList.contains("item")) {
+    } else if (/^(Arrow.+|Home|End)$/.test(key) && target.classList.contains("item")) {
       const next = arrow(key, target);
       event.preventDefault();
       if (next) {

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from karat._internal.arrays import Floats
-from karat._internal.display import cut_name, plural
+from karat._internal.display import cut_name
 from karat.analysis.diagnose import diagnose
 from karat.errors import UnknownName
-from karat.report.html.excerpts import excerpt
+from karat.report.html.excerpts import LONGEST_ID, excerpt
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.query_facts import field_list
 from karat.report.html.ranking_entries import Ranking
@@ -89,7 +89,8 @@ def _broken(files: Sequence[OpenedFile], problems: Mapping[str, str], at: QueryA
     others = at._replace(runs=tuple(run for run in at.runs if run not in problems))
     inside: list[Child] = [h("ul", *(h("li.problem", data(f"{problem}.")) for problem in problems.values()))]
     if files:
-        words = f"Show the query in the {plural(len(others.runs), 'other run', 'other runs')}"
+        which = "other run" if len(others.runs) == 1 else f"{len(others.runs)} other runs"
+        words = f"Show the query in the {which}"
         inside.append(h("p", h("a", words, href=others.href)))
     inside.append(h("p", h("a", "All runs", href="/")))
     title = "A run cannot be opened" if len(problems) == 1 else "Some runs cannot be opened"
@@ -144,8 +145,8 @@ def _facts(view: View, runs: Sequence[RankedRun], text: str | None) -> Element:
     copy = h("button", "Copy", type="button", id="copy", hidden="", aria_label="Copy the link to this view")
     return h(
         "div.about",
-        h("p", "query ", data(view.at.query, "bdi.id")) if text else None,
-        field_list(shared_fields(runs)),
+        h("p", "query ", excerpt(view.at.query, LONGEST_ID, "bdi.id")) if text else None,
+        field_list(shared_fields(runs), whole=True),
         h("p.links", link, copy, compare),
     )
 

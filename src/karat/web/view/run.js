@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   if (!view.is("run") || !view.at("queries")) return;
-  const { at, all, say, fragment, followed } = view;
+  const { at, all, say, fragment, why, followed } = view;
   const path = location.pathname;
   let asked = null, typing = 0, shown = location.search;
 
@@ -38,11 +38,11 @@
       relink();
       say(at("matches").textContent);
       then?.();
-    } catch {
+    } catch (error) {
       if (own !== asked) return;
       at("results").removeAttribute("aria-busy");
       say("The queries could not be loaded.");
-      at("matches").textContent = "The queries could not be loaded: is karat view still running?";
+      at("matches").textContent = `The queries could not be loaded. ${why(error)}`;
     }
   }
 
@@ -125,10 +125,10 @@
       const found = await fragment(place.dataset.opened);
       delete place.dataset.opened;
       waiting.remove();
-      place.prepend(found);
-    } catch {
+      place.append(found);
+    } catch (error) {
       waiting.className = "note problem";
-      waiting.textContent = "The query could not be loaded; close and open it to try again.";
+      waiting.textContent = `The query could not be loaded; close and open it to try again. ${why(error)}`;
     }
     place.removeAttribute("aria-busy");
   }, true);

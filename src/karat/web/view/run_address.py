@@ -13,7 +13,7 @@ from karat._internal.arrays import Bools, Floats
 from karat._internal.display import cut_name
 from karat.analysis.diagnose.miss import CAUSES
 from karat.errors import shorten
-from karat.report.html.histogram import ABOVE, inside
+from karat.report.html.histogram import ABOVE, PLACES, inside, score_text
 from karat.web.problems import Refused
 from karat.web.view.address import count_of, link, without_empty
 from karat.web.view.opened import VERSION
@@ -28,8 +28,6 @@ BY_ID, BY_FOUND, BY_CHANGE = "id", "found", "change"
 UNDEFINED = "undefined"
 _NUMBER = re.compile(r"-?\d{1,309}(\.\d{1,20})?")
 _RANGE = re.compile(rf"{_NUMBER.pattern}(\.\.{_NUMBER.pattern})?|{UNDEFINED}")
-_PLACES = 6
-"""Decimal places in which scores are the same, as in the histograms."""
 _LONGEST = 1_000
 _NAME = 80
 
@@ -50,7 +48,7 @@ class ScoreRange(NamedTuple):
         if not (len(ends) <= 2 and all(map(_NUMBER.fullmatch, ends)) and all(isfinite(float(end)) for end in ends)):
             hint = f"{name}=0.4..0.5, or {name}=1"
             raise Refused(400, f"this is not a range of {name}", got=shorten(text), hint=hint)
-        low, high = sorted(round(float(end), _PLACES) for end in (ends[0], ends[-1]))
+        low, high = sorted(round(float(end), PLACES) for end in (ends[0], ends[-1]))
         return cls(low, high)
 
     def flags(self, scores: Floats) -> Bools:
@@ -61,7 +59,7 @@ class ScoreRange(NamedTuple):
         """The text that `read` reads."""
         if self.low != self.low:
             return UNDEFINED
-        low, high = (f"{end:.{_PLACES}f}".rstrip("0").removesuffix(".") for end in self)
+        low, high = (f"{end:.{PLACES}f}".rstrip("0").removesuffix(".") for end in self)
         return low if low == high else f"{low}..{high}"
 
     @property
@@ -70,13 +68,9 @@ class ScoreRange(NamedTuple):
         if self.low != self.low:
             return UNDEFINED
         if self.low == self.high:
-            return _short(self.low)
-        low = "above 0" if self.low == ABOVE else f"from {_short(self.low)}"
-        return f"{low}, below {_short(self.high)}"
-
-
-def _short(score: float) -> str:
-    return f"{score:.3g}" if 0 <= score <= 1 else f"{score:g}"
+            return score_text(self.low)
+        low = "above 0" if self.low == ABOVE else f"from {score_text(self.low)}"
+        return f"{low}, below {score_text(self.high)}"
 
 
 class Condition(NamedTuple):

@@ -76,7 +76,7 @@ def run_part(call: Call, body: bytes, progress: Progress) -> Answer:
 def opened_query(call: Call, body: bytes, progress: Progress) -> Answer:
     """One query of the table, as a fragment, with the ranking of the baseline if there is one."""
     run = facts_of(opened(call, call.arguments["run_id"]))
-    baselines = [opened(call, wanted)] if (wanted := call.arguments.get(BASELINE)) else []
+    baselines = [_opened_baseline(call, wanted)] if (wanted := call.arguments.get(BASELINE)) else []
     check_version(call, run.file, *(own.file for own in baselines))
     row = int(call.arguments["row"])
     if not 0 <= row < len(run.lazy):
@@ -107,7 +107,15 @@ def _asked(call: Call) -> tuple[Shown, RunAddress]:
     asked = RunAddress.read(call.arguments, run.lazy.names, run.lazy.fields)
     if not asked.baseline:
         return Shown(run, None), asked
-    return Shown(run, pair_of(run, facts_of(opened(call, asked.baseline)))), asked
+    return Shown(run, pair_of(run, facts_of(_opened_baseline(call, asked.baseline)))), asked
+
+
+def _opened_baseline(call: Call, run_id: str) -> OpenedFile:
+    """The baseline; if it cannot be opened, the words say that it is not the run."""
+    try:
+        return opened(call, run_id)
+    except Refused as error:
+        raise Refused(error.status, f"the baseline cannot be shown: {error.detail}") from error
 
 
 def _top(call: Call, shown: Shown, asked: RunAddress, sections: list[Element]) -> Element:

@@ -172,7 +172,7 @@ def _table(part: GroupPart, asked: RunsAddress, name: str) -> Element:
 def _beside(metrics: Sequence[str]) -> str:
     """The class of a table by the number of scores for whose names a narrow card has room in a line."""
     longest = max(map(len, metrics), default=0)
-    return "three" if longest <= 12 else "two" if longest <= 20 else "one"
+    return f"scores-{3 if longest <= 12 else 2 if longest <= 20 else 1}"
 
 
 def _head(column: str, words: str, asked: RunsAddress, name: str, *, number: bool = False) -> Element:

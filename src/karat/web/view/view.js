@@ -41,6 +41,13 @@ const view = (() => {
     }
   }
 
+  // Why a fragment could not be loaded, as a sentence.
+  function why(error) {
+    if (error.status === 404) return "The file of the run may have been moved or deleted.";
+    if (error.status === 403) return "Open the address that karat view prints.";
+    return error.status ? `The server answered with status ${error.status}.` : "Is karat view still running?";
+  }
+
   // The address of the link that was clicked, if the page is to follow it itself; else null.
   function followed(event, selector) {
     const link = event.target.closest?.(selector);
@@ -65,12 +72,12 @@ const view = (() => {
         const found = await load(place.dataset.part), isEmpty = !found.firstElementChild;
         place.replaceWith(found);
         loaded(place, isEmpty);
-      } catch {
-        place.querySelector(".waiting")?.replaceChildren("This section could not be loaded. ", links.get(place));
+      } catch (error) {
+        place.querySelector(".waiting")?.replaceChildren(`This section could not be loaded. ${why(error)} `, links.get(place));
       }
     }
     document.body.dataset.loaded = "";
   }
 
-  return { at, all, is, say, elements, text, fragment, followed, loadSections };
+  return { at, all, is, say, elements, text, fragment, why, followed, loadSections };
 })();

@@ -18,9 +18,9 @@ from karat.conventions.libraries import RAGAS_WITHOUT_LLM
 from karat.errors import BadArgument, InputError, NotJudged
 from karat.judges import Ids, Judge
 from karat.llm import Stop
-from karat.pipeline import evaluate
+from karat.pipeline import evaluate, score
 from karat.run import Run
-from karat.samples.keys import as_id
+from karat.samples.keys import as_ids
 
 Row = Mapping[str, Any] | SingleTurnSample
 T = TypeVar("T")
@@ -156,12 +156,12 @@ class Metric:
         """The judge of these samples, as `_read` returns them."""
         return Ids()
 
-    def _item(self, item: Any) -> Any:
-        """An item as it is compared: 1 and "1" are one id."""
-        return as_id(item)
+    def _items(self, items: Sequence[Any]) -> list[Any]:
+        """The items as they are compared: 1 and "1" are one id."""
+        return as_ids(items)
 
     def _gold(self, items: Sequence[Any]) -> list[Any]:
-        return [self._item(item) for item in items]
+        return self._items(items)
 
     def _read(self, row: Any) -> Any:
         """The retrieved items and the gold of a sample."""
@@ -171,7 +171,7 @@ class Metric:
             if fields.get(field) is None:
                 raise InputError(f'{self.name} needs "{field}", a list')
             sides.append(items_of(field, fields[field]))
-        return [self._item(item) for item in sides[0]], self._gold(sides[1])
+        return self._items(sides[0]), self._gold(sides[1])
 
     def _results(self, rows: Sequence[Any]) -> list[MetricResult]:
         if not rows:
@@ -193,6 +193,20 @@ class Metric:
         return f"{sum(item.rank is not None for item in gold)} of {len(gold)} reference items were retrieved"
 
 
+class ByIds(Metric):
+    """A metric that compares ids. It takes less time than a thread would to begin."""
+
+    retrieved, reference = "retrieved_context_ids", "reference_context_ids"
+
+    def single_turn_score(self, sample: SingleTurnSample, callbacks: Any = None) -> float:
+        """The score of one sample."""
+        retrieved, gold = self._read(sample)
+        return score(self.metric, retrieved, gold, judge=self._judge(()), convention=self.convention)
+
+    async def _single_turn_ascore(self, sample: SingleTurnSample, callbacks: Any) -> float:
+        return self.single_turn_score(sample)
+
+
 class Precision(Metric):
     """A metric whose reason is about retrieved items, not about references."""
 
@@ -201,18 +215,16 @@ class Precision(Metric):
         return f"{len(ranks)} of {run.all_hits.depth[row]} retrieved items are relevant"
 
 
-class IDBasedContextRecall(Metric):
+class IDBasedContextRecall(ByIds):
     """Share of the reference ids that were retrieved."""
 
     name, metric = "id_based_context_recall", "recall"
-    retrieved, reference = "retrieved_context_ids", "reference_context_ids"
 
 
-class IDBasedContextPrecision(Precision):
+class IDBasedContextPrecision(ByIds):
     """Share of the distinct retrieved ids that are among the reference ids."""
 
     name, metric = "id_based_context_precision", "precision"
-    retrieved, reference = "retrieved_context_ids", "reference_context_ids"
     undefined = "undefined: nothing was retrieved"
 
     def _reason(self, run: Run, row: int) -> str:

@@ -137,14 +137,14 @@ class ByText(Metric):
             raise BadArgument("a distance measure compares two texts without a model", got=wanted, hint=hint)
         self._distance_measure = wanted
 
-    def _item(self, item: Any) -> Any:
-        if not isinstance(item, str):
-            raise InputError(f"{self.name}: a context is a {type(item).__name__}; expected a text", got=item)
-        return {"text": item}
+    def _items(self, items: Sequence[Any]) -> list[Any]:
+        if others := [item for item in items if not isinstance(item, str)]:
+            raise InputError(f"{self.name}: a context is a {type(others[0]).__name__}; expected a text", got=others[0])
+        return [{"text": item} for item in items]
 
     def _gold(self, items: Sequence[Any]) -> list[Any]:
         """Each reference counts, also a repeated one: it has its own group."""
-        return [self._item(item) | {"group": number} for number, item in enumerate(items)]
+        return [item | {"group": number} for number, item in enumerate(self._items(items))]
 
     def _judge(self, rows: Sequence[Any]) -> Judge:
         measure, threshold = self.distance_measure, share_of_one("threshold", self.threshold)
