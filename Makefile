@@ -5,9 +5,13 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 ORACLES := autorag azure continuous-eval evidently haystack llamaindex mlflow nauc phoenix ragas ranx sklearn torch trulens
 FRAMEWORKS := futureagi futureagi_1_0 haystack langchain langfuse llamaindex mlflow phoenix stores tracking
+SANITIZED := build/sanitized
+KERNEL_IS_ALL_THE_SAME := --ignore=tests/view --ignore=tests/label --ignore=tests/web --ignore=tests/frameworks \
+                          --ignore=tests/llm --ignore-glob='tests/scale/test_spark*' --ignore=tests/oracles/test_peers.py \
+                          --ignore=tests/report/test_browser.py --ignore=tests/test_typescript.py
 LOCK    := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --upgrade
 
-.PHONY: demo test client fuzz chromium axe check fix docs wheel bench spark oracles $(ORACLES:%=oracle-%) \
+.PHONY: demo test test-without-kernel sanitize client fuzz chromium axe check fix docs wheel bench spark oracles $(ORACLES:%=oracle-%) \
         frameworks $(FRAMEWORKS:%=framework-%) lock clean
 
 demo: $(VENV)/runtime.stamp
@@ -19,6 +23,25 @@ test: $(VENV)/dev.stamp chromium
 	@$(MAKE) --silent axe 2> /dev/null || echo "axe-core could not be installed: its tests are skipped."
 	@$(BIN)/python -m slipcover --json --out .coverage.json -m pytest -rs -n 2 --dist loadfile --no-loadscope-reorder
 	@$(BIN)/python -m slipcover --fail-under 98 --out .coverage.json --merge .coverage.json
+
+# The same without the compiled kernel, and without the coverage: the Python twins of its functions run. Left out is what
+# evaluates nothing that the rest does not: pages in a browser, Spark, frameworks and the libraries of other environments.
+test-without-kernel: $(VENV)/dev.stamp
+	@KARAT_KERNEL=0 $(BIN)/python -m pytest -rs -n 2 --dist loadfile --no-loadscope-reorder $(KERNEL_IS_ALL_THE_SAME)
+
+# The tests of the kernel, and of what calls it, with a kernel that gcc's sanitizers watch, in a copy of the package. They
+# see Python's objects, too, if these are made by malloc. Python itself leaks when it ends: tests/kernel/test_memory.py
+# looks for leaks instead.
+sanitize: $(VENV)/dev.stamp
+	@rm -rf $(SANITIZED)
+	@KARAT_BUILD_KERNEL=1 CC=gcc CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1" \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(SANITIZED) .
+	@export PYTHONPATH=$(SANITIZED) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16; \
+	  export LD_PRELOAD="$(foreach name,asan ubsan stdc++,$(shell gcc -print-file-name=lib$(name).so))"; \
+	  $(BIN)/python -c 'from karat._kernel import native; assert "$(SANITIZED)" in native.__file__' && \
+	  $(BIN)/python -m pytest -rs tests/kernel tests/samples/test_order.py tests/samples/test_scores.py \
+	    tests/samples/test_odd_input.py tests/judges/test_contains.py tests/judges/test_spans.py tests/test_edge_cases.py \
+	    tests/test_surrogates.py
 
 # The TypeScript client: its types are those of the server, it builds, and its tests pass against a real `karat serve`.
 client: $(VENV)/dev.stamp chromium
@@ -66,10 +89,11 @@ docs: $(VENV)/dev.stamp
 	@$(BIN)/python docs/generate.py
 	@$(BIN)/python tests/support/screenshots.py
 
-# sdist and wheel in dist/; the wheel is then installed in a fresh environment and tried outside of this folder.
+# sdist and wheel in dist/; both are then installed in fresh environments and tried outside of this folder, the sdist as
+# where there is no compiler.
 wheel: $(VENV)/dev.stamp
 	@rm -rf dist
-	@$(BIN)/uv build --quiet --python $(BIN)/python --out-dir dist
+	@KARAT_BUILD_KERNEL=1 $(BIN)/uv build --quiet --python $(BIN)/python --out-dir dist
 	@$(BIN)/python .ci/check_wheel.py dist
 	@ls dist/*
 
@@ -108,7 +132,7 @@ $(VENV)/python.stamp:
 	@touch $@
 
 # With the extra web, so that `karat view` works after `make demo`.
-$(VENV)/runtime.stamp: $(VENV)/python.stamp pyproject.toml requirements/web.lock
+$(VENV)/runtime.stamp: $(VENV)/python.stamp pyproject.toml requirements/web.lock hatch_build.py src/karat/_kernel/native.c
 	@echo "Installing karat into $(VENV) …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/web.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .

@@ -14,6 +14,7 @@ _FIRST = ("__init__.py", "__main__.py", "py.typed")
 _RULES = {
     "errors": "every error says what was expected, what it got and what to try",
     "_internal": "knows nothing about retrieval",
+    "_kernel": "plain data in, numbers out; None if the data is not plain, so that Python decides",
     "stats": "numbers → intervals, tests, power; knows nothing about retrieval",
     "fusion": "ranks and scores of several rankings → one score per item; knows nothing about gold",
     "llm": "requests → answers or explained failures; knows nothing about retrieval",
@@ -65,7 +66,9 @@ def _lines(folder: Path, depth: int) -> Iterator[str]:
 
 def _entries(folder: Path) -> list[Path]:
     """The contents of a folder in import order; `__init__.py` is only listed at the top, elsewhere it is the folder."""
-    paths = [path for path in sorted(folder.iterdir()) if path.name != "__pycache__"]
+    paths = [
+        path for path in sorted(folder.iterdir()) if path.name != "__pycache__" and path.suffix not in {".so", ".pyd"}
+    ]
     first = [path for path in paths if path.name in _FIRST and folder == SOURCE]
     data = [path for path in paths if path.is_file() and path.suffix != ".py" and path not in first]
     code = {path.stem: path for path in paths if path.name != "__init__.py" and path not in [*first, *data]}
@@ -99,8 +102,10 @@ def _imported(path: Path, package: tuple[str, ...], *, everywhere: bool = False)
 
 
 def _summary(path: Path) -> str:
-    """The first sentence of the docstring."""
+    """The first sentence of the docstring, or of the comment with which a file of C or of stubs begins."""
     file = path / "__init__.py" if path.is_dir() else path
+    if file.suffix in {".c", ".pyi"}:
+        return file.read_text("utf-8").partition("\n")[0].strip("/*# ").partition(". ")[0].rstrip(".:")
     if file.suffix != ".py":
         return ""
     docstring = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""

@@ -16,6 +16,7 @@ import pytest
 
 import karat
 from karat._internal.model_settings import ModelSettings
+from karat._kernel import description
 from karat.cli import all_commands
 from support.forked import run_karat
 
@@ -237,7 +238,8 @@ def test_skip_bad_rows(samples):
 
 
 def test_version():
-    assert run("--version") == f"karat {karat.__version__}\n"
+    """The second word is the version, for scripts; the rest is the kernel that runs."""
+    assert run("--version") == f"karat {karat.__version__} · {description()}\n"
 
 
 def test_options_are_named_as_in_python():

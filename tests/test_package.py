@@ -18,9 +18,9 @@ import karat
 
 SOURCE = Path(karat.__file__).parent
 ROOMS = [
-    "errors", "_internal", "stats", "fusion", "llm", "conventions", "samples", "collection", "hits", "judges",
-    "metrics", "run", "plan", "scale", "pipeline", "analysis", "gold", "report", "compat", "bridges", "web", "cli",
-    "pytest_plugin",
+    "errors", "_internal", "_kernel", "stats", "fusion", "llm", "conventions", "samples", "collection", "hits",
+    "judges", "metrics", "run", "plan", "scale", "pipeline", "analysis", "gold", "report", "compat", "bridges", "web",
+    "cli", "pytest_plugin",
 ]  # fmt: skip
 """The folders and files at the top, in the order of the data: each imports only those before it."""
 UPWARD = {("_internal", "report")}

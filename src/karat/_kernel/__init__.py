@@ -23,7 +23,7 @@ def kernel() -> ModuleType | None:
 
 
 def description() -> str:
-    """Which of the two runs, for `karat --version`."""
+    """The kernel that runs, for `karat --version`."""
     if kernel() is not None:
         return "native kernel"
     return f"Python kernel ({OFF}=0)" if os.environ.get(OFF) == "0" else "Python kernel (no compiled one in this build)"

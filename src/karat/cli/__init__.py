@@ -257,7 +257,9 @@ def _color_choice(given: list[str]) -> str:
 def _help(given: list[str]) -> NoReturn:
     """Print the commands, or the version, and exit."""
     if "--version" in given:
-        put(f"karat {__version__}")
+        from karat._kernel import description
+
+        put(f"karat {__version__} · {description()}")
         raise SystemExit(0)
     names = [(name, one.about) for name, one in sorted(_COMMANDS.items()) if name == one.name]
     about = f"Evaluate retrieval for search and RAG. One sample per line: {_SAMPLE}"

@@ -313,7 +313,8 @@ def best_of_dict(rankings: Dicts, query: int, c: Convention, ranks: int) -> tupl
 
 def _best_of(names: list[Any], scores: Floats, c: Convention, ranks: int) -> tuple[list[Any], list[float]]:
     """The top items of a ranking by score; items that cannot be among them are not sorted."""
-    compared = scores.astype(precision_of(c)[1])
+    with np.errstate(over="ignore"):  # a score that is too large for single precision is infinite
+        compared = scores.astype(precision_of(c)[1])
     likely = np.arange(len(scores))
     if len(scores) > ranks:
         likely = (compared >= np.partition(compared, len(scores) - ranks)[len(scores) - ranks]).nonzero()[0]

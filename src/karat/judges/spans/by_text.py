@@ -28,7 +28,7 @@ _FEW_PAIRS = 20_000
 _BLOCK = 256
 """The number of queries of which the kernel searches the quotes at a time."""
 _IN_CHUNK, _IN_QUOTE = 1, 2
-"""The searches of the kernel: quotes in chunks, or chunks in quotes."""
+"""The ways that the kernel searches: quotes in chunks, or chunks in quotes."""
 _Candidates = list[tuple[int, GoldInterval]]
 """Ranks of chunks that have, or may have, text of a quote."""
 
