@@ -103,6 +103,7 @@ def stream(rows):
         ("text/csv", gzip.compress(CELLS)),
         ("application/x-ndjson", gzip.compress(lines(SAMPLES))),
     ],
+    ids=["NDJSON", "Parquet", "Arrow", "CSV", "packed CSV", "packed NDJSON"],  # packed bytes contain the time
 )  # fmt: skip
 def test_other_bodies_with_the_settings_in_the_address(server, kind, body):
     found = server.ask("/v1/evaluate?metrics=recall@1,2+rr&judge=ids", body, Content_Type=kind).json
