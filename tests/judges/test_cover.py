@@ -101,12 +101,10 @@ def by_rank(amounts):
 
 
 @pytest.mark.parametrize(
-    ("other", "apart"),
-    [(("a", 11, 20), True), (("a", 10, 20), False), (("a", 5, 7), False), (("b", 5, 7), True)],
+    ("doc", "start", "end", "apart"), [("a", 11, 20, True), ("a", 10, 20, False), ("a", 5, 7, False), ("b", 5, 7, True)]
 )
-def test_intervals_that_touch_do_not_lie_apart(other, apart):
-    one = GoldInterval(0, 0, "a", 0, 10, True)
-    two = GoldInterval(1, 1, other[0], other[1], other[2], True)
+def test_intervals_that_touch_do_not_lie_apart(doc, start, end, apart):
+    one, two = GoldInterval(0, 0, "a", 0, 10, True), GoldInterval(1, 1, doc, start, end, True)
     assert lie_apart([one, two]) == lie_apart([two, one]) == apart
     assert not lie_apart([one, two._replace(unit=0)])
 

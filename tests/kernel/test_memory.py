@@ -122,8 +122,10 @@ def test_no_object_is_kept_or_released_too_often(case):
 
     kind_of(function, arguments)
     own, single = counts()
+    blocks = sys.getallocatedblocks()
     for _ in range(50):
         kind_of(function, arguments)
+    assert sys.getallocatedblocks() - blocks < 45
     own_after, single_after = counts()
     assert own_after == own
     assert all(abs(now - then) < 40 for now, then in zip(single_after, single, strict=True))

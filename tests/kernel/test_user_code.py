@@ -90,8 +90,9 @@ def test_a_key_that_changes_the_data_while_it_is_compared(text, change):
             actions[change]()
         return False
 
-    scored = {Same("x", int(text) if text.isdecimal() else text, action): 10**6, text: 10**7, "z": 10**5}
-    dicts, keys = [scored, {"z": 10**4}], [text, "z"]
+    like = int(text) if text.isdecimal() else text
+    scored = dict(zip([Same("x", like, action), text, "z"], map(int, ("1000000", "10000000", "100000")), strict=True))
+    dicts, keys = [scored, {"z": 1}], [text, "z"]
     actions = {
         "clear": scored.clear,
         "replace": lambda: scored.update({text: 1.0}),

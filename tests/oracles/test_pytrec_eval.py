@@ -12,6 +12,7 @@ from karat._internal import threads as background
 from karat.report.notes import remarks
 from karat.samples.rankings import dicts
 from support.data import random_results_and_gold
+from support.kernels import without_kernel
 
 KS = (1, 3, 5, 10, 20, 100)
 CUT = ",".join(map(str, KS))
@@ -122,7 +123,9 @@ def test_equals_pytrec_eval_on_long_rankings():
     assert compare(run, gold, SAME_NAME, 1) > 1000
 
 
+@without_kernel()
 def test_the_second_thread_changes_nothing(monkeypatch):
+    """The kernel needs no thread that sorts the scores."""
     run, gold = random_results_and_gold(98, queries=300, depth=3000)
     alone = karat.evaluate(retrieved=run, gold=gold, metrics="rr ap ndcg@10,100")
     started = []

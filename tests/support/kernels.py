@@ -56,5 +56,5 @@ def same_outcome(make):
     compiled = outcome(**make())
     with without_kernel():
         twin = outcome(**make())
-    assert compiled == twin
+    assert compiled == twin, (compiled, twin)
     return compiled

@@ -158,7 +158,7 @@ class Dicts:
                 own.extend(map(scored.get, keys.key[begin[i] : begin[i + 1]], _NOT_FOUND))
             flat = np.frombuffer(bytearray().join(packed), kind)
             self._check(flat, first, last)
-            scores = np.array(own, float).astype(kind)
+            scores = _as_doubles(own).astype(kind)
             if keys.numbers:
                 self._try_numbers(scores, keys, begin[0])
         return _Block(first, as_rows(flat, depth[first:last]), scores)
@@ -194,7 +194,7 @@ class Dicts:
                 raise InputError(
                     f'query "{short_id(self.ids[query])}": {number} and "{number}" are the same id, retrieved twice'
                 )
-            own[i] = self.dicts[query][number]
+            own[i : i + 1] = _as_doubles([self.dicts[query][number]])
 
     def _rank(self, block: _Block, sorted_now: Callable[[], None], keys: Keys, depth: Ints, c: Convention) -> Found:
         """The ranks of the gold keys, from their scores."""
@@ -209,6 +209,11 @@ class Dicts:
     def _items(self, query: int) -> tuple[list[str], Floats]:
         """The ids and scores of one ranking, as given."""
         return [as_id(item) for item in self.dicts[query]], self.scores(query)
+
+
+def _as_doubles(scores: Sequence[float]) -> Floats:
+    """Some scores, read like those of a whole ranking: NumPy would call the `__float__` of a subclass of float."""
+    return np.frombuffer(struct.pack(f"{len(scores)}d", *scores))
 
 
 @lru_cache(maxsize=1024)
