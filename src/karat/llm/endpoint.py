@@ -185,7 +185,7 @@ class _Client:
     """A client of the openai package, and the HTTP client that it uses.
 
     The package makes the first request. Those that follow have the same address and headers: only the body is new, and
-    the package would spend a quarter of the CPU time of a call on the rest of it.
+    the package would spend about a fifth of the CPU time of a call on the rest of it.
     """
 
     def __init__(self, client: Any, http: Any) -> None:

@@ -191,7 +191,7 @@ def _long(run: DataFrame, gold: DataFrame) -> Prepared:
             F.xxhash64(_key(table, name)).alias(HASH),
             F.monotonically_increasing_id().alias(ROW),
             F.lit(True).alias(side),
-            # Not as one record: Spark takes twice the time to sort records and to pass them on.
+            # Plain columns: a record for each row would be null for the other side, and is unpacked again in Python.
             *(_named(table, column).alias(side_column(side, column)) for column in _needed(table, name)),
         )
         for table, name, side in ((gold, "gold", GOLD), (run, "retrieved", RUN))
