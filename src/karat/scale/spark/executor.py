@@ -178,25 +178,12 @@ def _frame(batch: pa.RecordBatch) -> pl.DataFrame:
     return frame
 
 
-def side_column(side: str, column: str) -> str:
-    """The name of a column of the results or of the gold in a table of both, one row per item.
-
-    In hexadecimal digits: the original name may have dots and backticks, which have a meaning in Spark.
-    """
-    return f"{side}_{column.encode().hex()}"
-
-
 def _side(frame: pl.DataFrame, side: str, query: str) -> pl.DataFrame:
     """The rows of the results or of the gold, with their query id."""
     import polars as pl
 
     there = frame.filter(frame[side].is_not_null())
-    if there[side].dtype == pl.Struct:
-        return there.select(pl.col(KEY).alias(query), pl.col(side)).unnest(side)
-    start = side_column(side, "")
-    own = {column: column.removeprefix(start) for column in frame.columns if column.startswith(start)}
-    columns = [pl.col(column).alias(bytes.fromhex(digits).decode()) for column, digits in own.items()]
-    return there.select(pl.col(KEY).alias(query), *columns)
+    return there.select(pl.col(KEY).alias(query), pl.col(side)).unnest(side)
 
 
 def _all_missing(gold: pl.DataFrame) -> Samples:

@@ -24,7 +24,7 @@ from karat.samples.repeat_rows import REPEAT
 from karat.samples.sources import find_source
 from karat.samples.traces import holds_traces
 from karat.scale.spark import Evaluated, evaluate, need_spark, spark_errors
-from karat.scale.spark.executor import GOLD, HASH, KEY, ROW, RUN, side_column
+from karat.scale.spark.executor import GOLD, HASH, KEY, ROW, RUN
 
 if TYPE_CHECKING:
     import polars as pl
@@ -190,11 +190,9 @@ def _long(run: DataFrame, gold: DataFrame) -> Prepared:
             _key(table, name).alias(KEY),
             F.xxhash64(_key(table, name)).alias(HASH),
             F.monotonically_increasing_id().alias(ROW),
-            F.lit(True).alias(side),
-            # Plain columns: a record for each row would be null for the other side, and is unpacked again in Python.
-            *(_named(table, column).alias(side_column(side, column)) for column in _needed(table, name)),
+            _record(table, names[column], _needed(table, name)).alias(column),
         )
-        for table, name, side in ((gold, "gold", GOLD), (run, "retrieved", RUN))
+        for table, name, column in ((gold, "gold", GOLD), (run, "retrieved", RUN))
     ]
     both = sides[0].unionByName(sides[1], allowMissingColumns=True)
     table = both.repartition(KEY).sortWithinPartitions(HASH)  # sorting by one number is the fastest sort
@@ -202,10 +200,10 @@ def _long(run: DataFrame, gold: DataFrame) -> Prepared:
 
 
 def _needed(table: DataFrame, side: str) -> list[str]:
-    """The columns of a long table that are read, besides the query id; all names and types are checked first."""
+    """The columns of a long table that are read; their names and types are checked first."""
     side_of(_empty(table), side, side)
     if has_records(table.columns):
-        return [name for name in table.columns if name != _query(table, side)]
+        return list(table.columns)
     places = (long_column(table.columns, role) for role in _PLACES[side])
     named = [long_column(table.columns, "item"), next((name for name in places if name is not None), None)]
     named += [long_column(table.columns, "step" if side == "retrieved" else "aspect")]
@@ -251,11 +249,11 @@ def _key(table: DataFrame, name: str) -> Column:
     return whole.cast("string")
 
 
-def _record(table: DataFrame, query: str) -> Column:
+def _record(table: DataFrame, query: str, columns: list[str] | None = None) -> Column:
     """The other columns of a row as one record."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    return F.struct(*(_named(table, name) for name in table.columns if name != query))
+    return F.struct(*(_named(table, name) for name in columns or table.columns if name != query))
 
 
 def _named(table: DataFrame, column: str) -> Column:
