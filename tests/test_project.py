@@ -18,7 +18,7 @@ OPTIONAL = {
     for kind in ("ORACLE", "FRAMEWORK")
     for name in re.search(rf"^{kind}S := (.*)$", MAKEFILE, re.MULTILINE)[1].split()
 }
-TARGETS = {*re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE), *OPTIONAL}
+TARGETS = {*re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE), *OPTIONAL}
 
 
 def make_targets(text):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import _thread
 import json
+import signal
 from pathlib import Path
+from threading import Event
 from time import sleep
 
 import pytest
@@ -134,6 +136,11 @@ def test_a_changed_file_is_noticed():
 
 def test_interrupted():
     """What is done is kept: finished settings, and the queries of the one that was stopped."""
+    received = Event()
+
+    def ctrl_c(*_):
+        received.set()
+        raise KeyboardInterrupt
 
     def stopped(found):
         inner = make(found)
@@ -142,13 +149,15 @@ def test_interrupted():
             if found == 16 and query == "query 15" and len(CALLS) < 40:
                 sleep(0.2)  # the outcomes of the queries before are received
                 _thread.interrupt_main()
-                sleep(0.2)
+                received.wait(30)
             return inner(query)
 
         return retrieve
 
+    before = signal.signal(signal.SIGINT, ctrl_c)
     with pytest.raises(KeyboardInterrupt):
         karat.sweep(stopped, {"found": [4, 16]}, GOLD, "recall@1", concurrency=1)
+    signal.signal(signal.SIGINT, before)
     assert len(karat.sweep("karat-sweep")) == 1
     before = len(CALLS)
     CALLS.extend(["more"] * 40)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import karat
 from karat._kernel import kernel
 from karat.conventions import STANDARD
-from karat.run import stored_items
+from karat.run import top_items
 from karat.samples.rankings.dicts import Dicts
 from support.kernels import NEEDS_KERNEL, without_kernel
 
@@ -32,7 +32,7 @@ SCORES = st.floats(allow_nan=False) | st.integers(-5, 5) | st.sampled_from([0.0,
 
 
 def best(scored, ranks, c=STANDARD):
-    return stored_items.best_of_dict(Dicts([scored], ["q"]), 0, c, ranks)
+    return top_items.best_of_dict(Dicts([scored], ["q"]), 0, c, ranks)
 
 
 @settings(max_examples=300)

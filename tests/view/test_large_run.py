@@ -44,4 +44,6 @@ def test_opening_takes_far_less_memory_than_the_run(tmp_path):
             run = f"/run/{viewer.run('large')}"
             for path in (run, f"{run}?sort=rr", f"{run}?page=7", f"{run}?field.topic=t1", "/"):
                 assert "large" in viewer.page(path)
-        assert watch.peak - before < texts * 0.9  # about 0.4 of the texts for each of the two workers
+        assert (
+            watch.peak - before < texts * 1.2
+        )  # up to 0.9 if both workers open it; loaded whole, it takes 1.4 and more
