@@ -121,14 +121,18 @@ def test_no_object_is_kept_or_released_too_often(case):
         return [sys.getrefcount(one) for one in kept], [sys.getrefcount(one) for one in singles]
 
     kind_of(function, arguments)
+
+    def growth():
+        blocks = sys.getallocatedblocks()
+        for _ in range(50):
+            kind_of(function, arguments)
+        return sys.getallocatedblocks() - blocks
+
     own, single = counts()
-    blocks = sys.getallocatedblocks()
-    for _ in range(50):
-        kind_of(function, arguments)
-    assert sys.getallocatedblocks() - blocks < 45
+    assert any(growth() < 25 for _ in range(20))  # Python's lists of free objects fill up at first
     own_after, single_after = counts()
     assert own_after == own
-    assert all(abs(now - then) < 40 for now, then in zip(single_after, single, strict=True))
+    assert all(abs(now - then) < 25 for now, then in zip(single_after, single, strict=True))
 
 
 def test_the_buffers_of_arrays_are_released():
