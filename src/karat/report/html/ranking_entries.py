@@ -21,7 +21,7 @@ _WHOLE = ("id", "doc")
 """Judges that compare these match whole items; there is no range inside to mark."""
 
 Key: TypeAlias = "tuple[str, object, int]"
-"""The field by which an item is told from others, its value, and the number of equal items above it."""
+"""The field that identifies an item, its value, and the number of equal items above it."""
 Texts: TypeAlias = Literal["whole", "cut", "none"]
 """Long texts are cut and can be expanded, or only cut, or no text is shown."""
 Places: TypeAlias = Mapping[int, Sequence[tuple[int, int]]]
@@ -175,7 +175,7 @@ def step_places(run: Run) -> dict[int, dict[int, list[tuple[int, int]]]]:
 
 
 def _identity(item: Retrieved) -> tuple[str, object] | None:
-    """The field by which an item is told from others, and its value."""
+    """The field that identifies an item, and its value."""
     if item.id is not None:
         return "id", item.id
     if item.doc is not None and item.start is not None:

@@ -54,7 +54,7 @@ def read_opinions(path: Path) -> dict[tuple[str, str], float]:
 
 
 def work_of(pool: Pool, opinions: Opinions, metric: str | None = None, highest: float = 3.0) -> Work:
-    """The work: what nobody has judged, in the order for a metric if there is one."""
+    """The work: the unjudged items, in the order for a metric if there is one."""
     queries: list[WorkQuery] = []
     places: dict[int, tuple[int, int]] = {}
     pair = 0

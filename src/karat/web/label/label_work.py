@@ -37,7 +37,7 @@ class WorkItem(msgspec.Struct, frozen=True):
 
 
 class WorkQuery(msgspec.Struct, frozen=True):
-    """A query with the items that nobody has judged before."""
+    """A query with its unjudged items."""
 
     id: str
     text: str | None
