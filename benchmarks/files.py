@@ -109,9 +109,16 @@ def _measure_large(folder: Path) -> list[Outcome]:
 def _least(
     often: dict[str, Callable[[Files], object]], seldom: dict[str, Callable[[Files], object]], files: Files, plan: Plan
 ) -> dict[str, float]:
-    entries = {name: Entry(call, lambda: files, plan.repetitions) for name, call in often.items()}
-    entries |= {name: Entry(call, lambda: files, plan.others) for name, call in seldom.items()}
+    entries = {name: Entry(call, lambda: _as_new(files), plan.repetitions) for name, call in often.items()}
+    entries |= {name: Entry(call, lambda: _as_new(files), plan.others) for name, call in seldom.items()}
     return best(entries)
+
+
+def _as_new(files: Files) -> Files:
+    """The same files, of which nothing that karat knows of their state is true: each call checks them again."""
+    for file in files:
+        file.touch()
+    return files
 
 
 def by_karat(files: Files) -> Run:

@@ -115,7 +115,7 @@ def test_queries_that_are_not_there_are_refused():
     assert in_texts(first=2, last=2) == bytearray()
 
 
-@pytest.mark.parametrize("name", ["find_in_lists", "find_in_dicts", "find_texts"])
+@pytest.mark.parametrize("name", ["find_in_lists", "find_in_dicts", "find_in_column", "find_texts"])
 def test_other_arguments_are_refused(name):
     function = getattr(kernel(), name)
     for count in range(12):
@@ -135,7 +135,7 @@ def test_the_stubs_name_the_arguments_of_the_functions():
     stubs = (inspect.getfile(kernel()).rpartition("native")[0]) + "native.pyi"
     with open(stubs) as file:  # noqa: PTH123  # one line
         described = file.read()
-    for name in ("find_in_lists", "find_in_dicts", "find_texts"):
+    for name in [name for name in dir(kernel()) if not name.startswith("_")]:
         given = described.partition(f"def {name}(")[2].partition("/")[0]
         stub = [part.partition(":")[0].strip() for part in given.replace("\n", " ").split(",") if ":" in part]
         assert stub == list(inspect.signature(getattr(kernel(), name)).parameters)

@@ -8,6 +8,7 @@ from array import array
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from karat._kernel import kernel
@@ -53,6 +54,24 @@ def in_texts(needles, texts):
     return kernel().find_texts(needles, np.array([0, size, size]), [texts, texts], 0, 2, 7)
 
 
+def in_columns(items, keys, scores):
+    """Two queries: the second one has no keys."""
+    size, start = len(items) // 2, np.array([0, len(keys), len(keys)])
+    item, key, number = (column.__arrow_c_stream__() for column in (items, keys, scores))
+    return kernel().find_in_column(item, np.array([0, size, 2 * size]), key, start, number, False)
+
+
+def changes(items):
+    return kernel().changes_in_column(items.__arrow_c_stream__())
+
+
+def columns(*more, numbers=None):
+    """Items, keys and scores in chunks of a column each; the strings are too long to be in their views."""
+    items = pl.Series([f"{'x' * 20}{name}" for name in ids()])
+    keys, scores = pl.Series([*items[:99], *more]), pl.Series(np.linspace(3, 2, SIZE))
+    return items[:999].append(items[999:]), keys, scores if numbers is None else pl.Series(numbers)
+
+
 def ids():
     return [f"doc-{i}" for i in range(SIZE)]
 
@@ -78,6 +97,13 @@ CASES = {
     "a score that is none": (in_dicts, lambda: (scores() | {"x": None}, ["a"]), type(None)),
     "a score that is too large": (in_dicts, lambda: (scores() | {"x": 10**400}, ["a"]), type(None)),
     "a key that fails": (in_dicts, lambda: (scores() | {Failing("x"): 1.0}, ["doc-1", "failing"]), LookupError),
+    "columns": (in_columns, columns, tuple),
+    "no strings": (in_columns, lambda: (columns()[2], *columns()[1:]), type(None)),
+    "a key of a column twice": (in_columns, lambda: columns("x", "x"), type(None)),
+    "other scores": (in_columns, lambda: columns(numbers=[1.0]), ValueError),
+    "scores without a number": (in_columns, lambda: columns(numbers=[np.nan] * SIZE), type(None)),
+    "changes": (changes, lambda: columns()[:1], bytearray),
+    "changes of numbers": (changes, lambda: columns()[2:], type(None)),
     "texts": (in_texts, lambda: (["a b" * 9, "ä b" * 9], ["ä b " * 20_000, "a b " * 20_000]), bytearray),
     "a text with a surrogate": (in_texts, lambda: (["ä" * 99], ["ä " * 40_000, "\ud800"]), type(None)),
     "a slow search": (in_texts, lambda: (["a" + " " * 20_000 + "b"], ["a " * 80_000]), type(None)),

@@ -8,6 +8,7 @@ pages. Run files also have a checksum, so that a change of a byte is noticed; fi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
 from mmap import ACCESS_READ, mmap
@@ -29,6 +30,8 @@ DEEPEST = 64
 """Levels of nesting in the schema; code that reads one level per call runs out of stack."""
 _ENDING, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _STRUCT = 0, 1, 2, 3, 7, 8, 12
 _INTEGERS, _LISTS = (4, 5, 6), (9, 10)
+_ONE_BYTE = 128
+"""Smaller bytes are the last one of a number."""
 # Numbers of fields in the format's definition.
 _SCHEMA, _ROWS, _ROW_GROUPS = 2, 3, 4
 _CHILDREN = 5
@@ -85,7 +88,14 @@ Struct: TypeAlias = dict[int, Any]
 
 
 def check_parquet_file(path: str | PathLike[str]) -> None:
-    """Raise Damaged if a file claims what it cannot hold."""
+    """Raise Damaged if a file claims what it cannot hold. A file is checked again only after a change."""
+    state = Path(path).stat()
+    _check_file(str(Path(path).absolute()), state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=1024)
+def _check_file(path: str, *_state: int) -> None:
+    """Check a file in some state; an error is not remembered."""
     with Path(path).open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
         check_parquet(content)
 
@@ -98,8 +108,8 @@ def check_parquet(content: Bytes, per_byte: int | None = None) -> None:
             return
         raise Damaged(f"its footer has {len(content) - begin:,} bytes")
     try:
-        footer, end = _struct(content, begin, 0)
-        if end > len(content) - _TAIL:
+        footer, end = _struct(content[begin:], 0, 0)
+        if begin + end > len(content) - _TAIL:
             raise Damaged("its footer is cut off")
         groups = footer[_ROW_GROUPS]
         _check_schema(footer[_SCHEMA])
@@ -231,7 +241,10 @@ def _struct(content: Bytes, at: int, depth: int) -> tuple[Struct, int]:
         kind &= 15
         if kind in (_TRUE, _FALSE):
             continue
-        found[number], at = _value(content, at, kind, depth)
+        if kind in _INTEGERS and (byte := content[at]) < _ONE_BYTE:  # most of all values: a call takes longer
+            found[number], at = (byte >> 1) ^ -(byte & 1), at + 1
+        else:
+            found[number], at = _value(content, at, kind, depth)
     return found, at + 1
 
 
@@ -278,7 +291,7 @@ def _varint(content: Bytes, at: int) -> tuple[int, int]:
         byte = content[at]
         at += 1
         number |= (byte & 127) << shift
-        if byte < 128:
+        if byte < _ONE_BYTE:
             return number, at
         if shift > 63:
             break

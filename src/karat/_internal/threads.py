@@ -33,11 +33,11 @@ class Background:
         if self._pool is not None:
             self._pool.shutdown()
 
-    def start(self, work: Callable[[T], None], on: T) -> Callable[[], None]:
-        """Start the work and return a function that waits for its end."""
+    def start(self, work: Callable[[T], R], on: T) -> Callable[[], R]:
+        """Start the work and return a function that waits for its end, and returns its result."""
         if self._pool is None:
-            work(on)
-            return lambda: None
+            done = work(on)
+            return lambda: done
         return self._pool.submit(work, on).result
 
 

@@ -388,12 +388,16 @@ find_in_lists(PyObject *module, PyObject *arguments)
 
 /* ---- Gold keys in dicts of scores ---- */
 
+#define MOST_ROUGH (1 << 30) /* scores that a counter of 32 bits can count */
 #define MANY_KEYS 128 /* of one query, from which sorting its scores pays */
 
 typedef struct {
     double *all;
     Py_ssize_t count, room;
     int descending, finite, single;
+    float *rough; /* the scores in single precision, if they are `rounded` */
+    Py_ssize_t rough_room;
+    int rounded;
 } Scores;
 
 /* A score as a number; floats of all kinds and plain integers are, True and objects that can be converted are not. */
@@ -425,6 +429,7 @@ read_scores(Scores *scores, PyObject *dict)
         return FAILED;
     scores->all = all;
     scores->count = 0;
+    scores->rounded = 0;
     scores->descending = 1;
     PyObject *view = PyObject_CallMethod(dict, "values", NULL);
     PyObject *values = view == NULL ? NULL : PyObject_GetIter(view);
@@ -452,11 +457,40 @@ greater_first(const void *left, const void *right)
     return (a < b) - (a > b);
 }
 
+/* Count greater and equal scores in single precision, which takes half the time. False if other scores are then equal
+ * to an item's own: they must be compared as they are. */
+static int
+count_rough(Scores *scores, double own, int64_t *above)
+{
+    if (scores->count > MOST_ROUGH)
+        return 0;
+    if (!scores->rounded) {
+        float *rough = grown(scores->rough, &scores->rough_room, scores->count, sizeof(float));
+        if (rough == NULL)
+            return 0;
+        for (Py_ssize_t at = 0; at < scores->count; at++)
+            rough[at] = (float)scores->all[at];
+        scores->rough = rough;
+        scores->rounded = 1;
+    }
+    const float *rough = scores->rough, mine = (float)own;
+    int32_t greater = 0, not_less = 0;
+    for (Py_ssize_t at = 0; at < scores->count; at++) {
+        greater += rough[at] > mine;
+        not_less += rough[at] >= mine;
+    }
+    *above = greater;
+    return not_less == greater + 1;
+}
+
 /* The number of greater scores, and whether another score is equal. */
 static void
-count_above(const Scores *scores, double own, int64_t *above, char *tied)
+count_above(Scores *scores, double own, int64_t *above, char *tied)
 {
     int64_t greater = 0, equal = 0;
+    *tied = 0;
+    if (!scores->descending && count_rough(scores, own, above))
+        return;
     if (scores->descending) {
         Py_ssize_t low = 0, high = scores->count;
         while (low < high) {
@@ -597,8 +631,468 @@ find_in_dicts(PyObject *module, PyObject *arguments)
     }
     result = result_of(status, scores.finite ? Py_True : Py_False);
     free(scores.all);
+    free(scores.rough);
     while (opened > 0)
         PyBuffer_Release(&views[--opened]);
+    return result;
+}
+
+/* ---- Gold keys in columns ---- */
+
+/* The structures of Arrow's C data interface, by which Polars passes columns without copying them. */
+struct ArrowSchema {
+    const char *format, *name, *metadata;
+    int64_t flags, n_children;
+    struct ArrowSchema **children, *dictionary;
+    void (*release)(struct ArrowSchema *);
+    void *private_data;
+};
+
+struct ArrowArray {
+    int64_t length, null_count, offset, n_buffers, n_children;
+    const void **buffers;
+    struct ArrowArray **children, *dictionary;
+    void (*release)(struct ArrowArray *);
+    void *private_data;
+};
+
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *);
+    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *);
+    const char *(*get_last_error)(struct ArrowArrayStream *);
+    void (*release)(struct ArrowArrayStream *);
+    void *private_data;
+};
+
+#define STRINGS "vu" /* formats of columns: string views, numbers of double precision */
+#define NUMBERS "g"
+#define ROWS_AHEAD 256 /* rows whose memory is requested before they are read */
+#define MOST_INLINE 12 /* bytes of a string that its view holds */
+#define PROBES_PER_ROW 16 /* strings with one code may be made: a search that takes longer is left to the twin */
+
+/* A string: `head` has its size and first four bytes; `tail` has the other ones, or the buffer and the place of all. */
+typedef struct {
+    uint64_t head, tail;
+} View;
+
+typedef struct {
+    struct ArrowArray array;
+    const View *views; /* or NULL */
+    const double *numbers; /* or NULL */
+} Chunk;
+
+typedef struct {
+    Chunk *chunks;
+    Py_ssize_t count, room;
+    int64_t size;
+} Column;
+
+static uint32_t
+size_of(View view)
+{
+    uint32_t size;
+    memcpy(&size, &view.head, sizeof(size));
+    return size;
+}
+
+/* The bytes of a string that is not inline. */
+static const char *
+bytes_of(const Chunk *chunk, View view)
+{
+    uint32_t place[2];
+    memcpy(place, &view.tail, sizeof(place));
+    return (const char *)chunk->array.buffers[2 + place[0]] + place[1];
+}
+
+static int
+same_string(const Chunk *chunk, View view, const Chunk *other_chunk, View other)
+{
+    if (view.head != other.head)
+        return 0;
+    if (view.tail == other.tail && (chunk == other_chunk || size_of(view) <= MOST_INLINE))
+        return 1;
+    return size_of(view) > MOST_INLINE &&
+           memcmp(bytes_of(chunk, view), bytes_of(other_chunk, other), size_of(view)) == 0;
+}
+
+/* The code of a string: of its size, and its first, middle and last bytes. */
+static uint64_t
+code_of(const Chunk *chunk, View view)
+{
+    uint64_t head = mixed(view.head), tail = view.tail;
+    if (size_of(view) > MOST_INLINE) {
+        const char *bytes = bytes_of(chunk, view);
+        head = mixed(head ^ eight_bytes(bytes + size_of(view) / 2 - 4));
+        tail = eight_bytes(bytes + size_of(view) - 8);
+    }
+    return mixed(tail ^ head);
+}
+
+static void
+close_column(Column *column)
+{
+    while (column->count > 0) {
+        struct ArrowArray *array = &column->chunks[--column->count].array;
+        array->release(array);
+    }
+    free(column->chunks);
+}
+
+/* Read the chunks of a stream. Another format is unusual, and so are missing values. */
+static Status
+open_column(PyObject *capsule, const char *format, Column *column)
+{
+    struct ArrowArrayStream *stream = PyCapsule_GetPointer(capsule, "arrow_array_stream");
+    if (stream == NULL)
+        return FAILED;
+    struct ArrowSchema schema;
+    if (stream->release == NULL || stream->get_schema(stream, &schema) != 0)
+        return UNUSUAL;
+    int fits = strcmp(schema.format, format) == 0;
+    schema.release(&schema);
+    for (Status status = fits ? PLAIN : UNUSUAL;;) {
+        Chunk chunk;
+        if (status != PLAIN || stream->get_next(stream, &chunk.array) != 0)
+            return status == PLAIN ? UNUSUAL : status;
+        if (chunk.array.release == NULL)
+            return PLAIN;
+        Chunk *chunks = grown(column->chunks, &column->room, column->count + 1, sizeof(Chunk));
+        if (chunks == NULL) {
+            chunk.array.release(&chunk.array);
+            return FAILED;
+        }
+        const void *values = chunk.array.buffers[1];
+        chunk.views = *format == *STRINGS ? (const View *)values + chunk.array.offset : NULL;
+        chunk.numbers = *format == *NUMBERS ? (const double *)values + chunk.array.offset : NULL;
+        column->chunks = chunks;
+        column->chunks[column->count++] = chunk;
+        column->size += chunk.array.length;
+        status = chunk.array.null_count == 0 ? PLAIN : UNUSUAL;
+    }
+}
+
+/* A place in a column: a row of a chunk. */
+typedef struct {
+    const Chunk *chunk;
+    int64_t row;
+} Place;
+
+/* The next rows of a column that are in one chunk, at most some; there is at least one. */
+static Place
+next_rows(Place *next, int64_t most, int64_t *count)
+{
+    while (next->row == next->chunk->array.length)
+        *next = (Place){.chunk = next->chunk + 1};
+    Place first = *next;
+    int64_t left = first.chunk->array.length - first.row;
+    *count = most < left ? most : left;
+    next->row += *count;
+    return first;
+}
+
+static View
+view_at(Place place)
+{
+    return place.chunk->views[place.row];
+}
+
+typedef struct {
+    Place place;
+    uint64_t code;
+} ColumnKey;
+
+typedef struct {
+    Column items, keys, scores;
+    int scored;
+    const int64_t *start, *key_start;
+    Place next_item, next_key, next_score;
+    ColumnKey *own; /* the keys of one query */
+    uint32_t *slots; /* the number of a key, from 1; 0 is empty */
+    Py_ssize_t own_room, slots_room;
+    uint64_t mask;
+    int64_t probes;
+    Scores compared; /* those of one query */
+    Found found;
+} ColumnSearch;
+
+/* The slot of a string's key, or the empty one where it would be. */
+static uint64_t
+slot_of(ColumnSearch *search, Place place, uint64_t code)
+{
+    uint64_t slot = code & search->mask;
+    for (; search->slots[slot]; slot = (slot + 1) & search->mask) {
+        const ColumnKey *key = &search->own[search->slots[slot] - 1];
+        if (key->code == code &&
+            same_string(place.chunk, view_at(place), key->place.chunk, view_at(key->place)))
+            break;
+        search->probes--;
+    }
+    return slot;
+}
+
+/* Put the next keys into the slots. A key that occurs twice is unusual. */
+static Status
+fill_column_slots(ColumnSearch *search, int64_t count)
+{
+    Py_ssize_t size = 64;
+    while (size < 16 * count)
+        size *= 2;
+    if (count > MOST_KEYS)
+        return UNUSUAL;
+    ColumnKey *own = grown(search->own, &search->own_room, (Py_ssize_t)count + 1, sizeof(ColumnKey));
+    if (own == NULL)
+        return FAILED;
+    search->own = own;
+    uint32_t *slots = grown(search->slots, &search->slots_room, size, sizeof(uint32_t));
+    if (slots == NULL)
+        return FAILED;
+    search->slots = slots;
+    search->mask = (uint64_t)size - 1;
+    memset(slots, 0, (size_t)size * sizeof(uint32_t));
+    for (int64_t number = 0, one; number < count; number++) {
+        Place place = next_rows(&search->next_key, 1, &one);
+        own[number] = (ColumnKey){place, code_of(place.chunk, view_at(place))};
+        uint64_t slot = slot_of(search, place, own[number].code);
+        if (slots[slot] || search->probes < 0)
+            return UNUSUAL;
+        slots[slot] = (uint32_t)number + 1;
+    }
+    return PLAIN;
+}
+
+/* Read the next scores, in the precision in which they are compared. */
+static Status
+read_column_scores(Scores *scores, Place *next, int64_t size)
+{
+    double *all = grown(scores->all, &scores->room, (Py_ssize_t)size + 1, sizeof(double));
+    if (all == NULL)
+        return FAILED;
+    scores->all = all;
+    scores->count = (Py_ssize_t)size;
+    scores->rounded = 0;
+    int descending = 1, finite = 1;
+    for (int64_t at = 0, count; at < size; at += count) {
+        Place first = next_rows(next, size - at, &count);
+        const double *numbers = first.chunk->numbers + first.row;
+        for (int64_t i = 0; i < count; i++) {
+            PREFETCH(numbers + i + ROWS_AHEAD);
+            all[at + i] = scores->single ? (double)(float)numbers[i] : numbers[i];
+            finite &= all[at + i] - all[at + i] == 0;
+        }
+    }
+    for (int64_t i = 1; i < size; i++)
+        descending &= all[i] <= all[i - 1];
+    scores->descending = descending;
+    scores->finite &= finite;
+    for (int64_t i = 0; !finite && i < size; i++)
+        if (isnan(all[i]))
+            return UNUSUAL;
+    return PLAIN;
+}
+
+/* Add to the matches of a query, from `match` to `end`, the number of greater scores, and whether another is equal. */
+static void
+rank_matches(Scores *scores, int64_t *match, const int64_t *end, int64_t begin)
+{
+    for (int64_t *one = match; one < end; one += 4)
+        memcpy(&one[2], &scores->all[one[1] - begin], sizeof(double)); /* for the scores may be sorted */
+    if (!scores->descending && end - match > 4 * MANY_KEYS) {
+        qsort(scores->all, (size_t)scores->count, sizeof(double), greater_first);
+        scores->descending = 1;
+    }
+    for (; match < end; match += 4) {
+        double own;
+        char tied;
+        memcpy(&own, &match[2], sizeof(double));
+        count_above(scores, own, &match[2], &tied);
+        match[3] = tied;
+    }
+}
+
+/* Find the keys of a query among items in one chunk, of which the first has the number `row`. */
+static Status
+search_items(ColumnSearch *search, Place first, int64_t count, int64_t row, int64_t first_key)
+{
+    const Chunk *chunk = first.chunk;
+    const View *views = chunk->views + first.row;
+    const uint32_t *slots = search->slots;
+    const uint64_t mask = search->mask;
+    for (int64_t i = 0; i < count; i++) {
+        PREFETCH(views + i + ROWS_AHEAD);
+        uint64_t code = code_of(chunk, views[i]);
+        if (slots[code & mask] == 0)
+            continue;
+        uint64_t slot = slot_of(search, (Place){chunk, first.row + i}, code);
+        int64_t match[] = {first_key + slots[slot] - 1, row + i, 0, 0};
+        if (slots[slot] && add_found(&search->found, match, 4) < 0)
+            return FAILED;
+    }
+    return search->probes < 0 ? UNUSUAL : PLAIN;
+}
+
+/* Find the keys of one query among its items, and rank them. */
+static Status
+search_column_query(ColumnSearch *search, int64_t query)
+{
+    int64_t begin = search->start[query], end = search->start[query + 1], first_key = search->key_start[query];
+    Status status = fill_column_slots(search, search->key_start[query + 1] - first_key);
+    Py_ssize_t first = search->found.count;
+    for (int64_t row = begin, count; status == PLAIN && row < end; row += count) {
+        Place at = next_rows(&search->next_item, end - row, &count);
+        status = search_items(search, at, count, row, first_key);
+    }
+    if (status != PLAIN || !search->scored)
+        return status;
+    status = read_column_scores(&search->compared, &search->next_score, end - begin);
+    if (status == PLAIN && search->found.count > first)
+        rank_matches(&search->compared, search->found.numbers + first, search->found.numbers + search->found.count,
+                     begin);
+    return status;
+}
+
+/* Find the keys of all queries. May be called without the GIL. */
+static Status
+search_columns(ColumnSearch *search, Py_ssize_t queries)
+{
+    search->next_item.chunk = search->items.chunks;
+    search->next_key.chunk = search->keys.chunks;
+    search->next_score.chunk = search->scores.chunks;
+    search->probes = 4096 + PROBES_PER_ROW * (search->items.size + search->keys.size);
+    Status status = PLAIN;
+    for (Py_ssize_t query = 0; status == PLAIN && query < queries; query++)
+        status = search_column_query(search, query);
+    return status;
+}
+
+/* Check that some offsets are those of consecutive parts of a column. */
+static int
+check_parts(const Py_buffer *start, Py_ssize_t parts, int64_t size)
+{
+    const int64_t *offsets = start->buf;
+    int fits = offsets[0] == 0 && offsets[parts] == size;
+    for (Py_ssize_t i = 0; fits && i < parts; i++)
+        fits = offsets[i] <= offsets[i + 1];
+    if (!fits)
+        PyErr_SetString(PyExc_ValueError, "the offsets do not fit the columns");
+    return fits ? 0 : -1;
+}
+
+static Status
+open_columns(ColumnSearch *search, PyObject *items, PyObject *keys, PyObject *scores)
+{
+    Status status = open_column(items, STRINGS, &search->items);
+    if (status == PLAIN)
+        status = open_column(keys, STRINGS, &search->keys);
+    search->scored = scores != Py_None;
+    if (status == PLAIN && search->scored) {
+        status = open_column(scores, NUMBERS, &search->scores);
+        if (status == PLAIN && search->scores.size != search->items.size) {
+            PyErr_SetString(PyExc_ValueError, "the scores do not fit the items");
+            return FAILED;
+        }
+    }
+    return status;
+}
+
+static Status
+search_parts(ColumnSearch *search, const Py_buffer *start, const Py_buffer *key_start, Py_ssize_t queries)
+{
+    if (check_parts(start, queries, search->items.size) < 0 || check_parts(key_start, queries, search->keys.size) < 0)
+        return FAILED;
+    search->start = start->buf;
+    search->key_start = key_start->buf;
+    PyThreadState *state = PyEval_SaveThread();
+    Status status = search_columns(search, queries);
+    PyEval_RestoreThread(state);
+    return status;
+}
+
+PyDoc_STRVAR(find_in_column_doc,
+    "find_in_column(items, start, keys, key_start, scores, single)\n--\n\n"
+    "Every place of the gold keys in a column of strings, as one bytearray: key number, row, the number of greater\n"
+    "scores in its query, and whether another is equal. And True if all scores are finite.\n\n"
+    "The columns are Arrow streams, and are used up; `scores` may be None. `single` compares in single precision.\n"
+    "None if the data is not plain, or a query has a key twice. Other threads may run meanwhile.");
+
+static PyObject *
+find_in_column(PyObject *module, PyObject *arguments)
+{
+    PyObject *items, *starts, *keys, *key_starts, *scores, *result = NULL;
+    ColumnSearch search = {.compared = {.finite = 1}};
+    if (!PyArg_ParseTuple(arguments, "OOOOOp:find_in_column", &items, &starts, &keys, &key_starts, &scores,
+                          &search.compared.single))
+        return NULL;
+    Py_ssize_t size = PyObject_Size(starts), queries = size > 0 ? size - 1 : 0;
+    Py_buffer start, key_start;
+    if (size < 0 || open_array(starts, &start, queries + 1, INTEGERS, 8, 0) < 0)
+        return NULL;
+    if (open_array(key_starts, &key_start, queries + 1, INTEGERS, 8, 0) < 0) {
+        PyBuffer_Release(&start);
+        return NULL;
+    }
+    Status status = open_columns(&search, items, keys, scores);
+    if (status == PLAIN)
+        status = search_parts(&search, &start, &key_start, queries);
+    if (status == PLAIN) {
+        PyObject *found = numbers_in(&search.found);
+        result = found == NULL ? NULL : PyTuple_Pack(2, found, search.compared.finite ? Py_True : Py_False);
+        Py_XDECREF(found);
+    } else
+        result = result_of(status, NULL);
+    close_column(&search.items);
+    close_column(&search.keys);
+    close_column(&search.scores);
+    free(search.own);
+    free(search.slots);
+    free(search.compared.all);
+    free(search.compared.rough);
+    free(search.found.numbers);
+    PyBuffer_Release(&start);
+    PyBuffer_Release(&key_start);
+    return result;
+}
+
+/* Add each row of a column at which the string changes. May be called without the GIL. */
+static Status
+find_changes(const Column *column, Found *found)
+{
+    const Chunk *last_chunk = NULL;
+    View last = {0};
+    int64_t row = 0;
+    for (Py_ssize_t number = 0; number < column->count; number++) {
+        const Chunk *chunk = &column->chunks[number];
+        for (int64_t i = 0; i < chunk->array.length; i++, row++) {
+            View own = chunk->views[i];
+            PREFETCH(chunk->views + i + ROWS_AHEAD);
+            int changed = last_chunk == NULL || !same_string(chunk, own, last_chunk, last);
+            if (changed && add_found(found, &row, 1) < 0)
+                return FAILED;
+            last_chunk = chunk;
+            last = own;
+        }
+    }
+    return PLAIN;
+}
+
+PyDoc_STRVAR(changes_in_column_doc,
+    "changes_in_column(column)\n--\n\n"
+    "The rows at which a column of strings changes, and the first row, as one bytearray.\n\n"
+    "The column is an Arrow stream, and is used up. None if it is not plain. Other threads may run meanwhile.");
+
+static PyObject *
+changes_in_column(PyObject *module, PyObject *stream)
+{
+    Column column = {0};
+    Found found = {0};
+    Status status = open_column(stream, STRINGS, &column);
+    if (status == PLAIN) {
+        PyThreadState *state = PyEval_SaveThread();
+        status = find_changes(&column, &found);
+        PyEval_RestoreThread(state);
+    }
+    PyObject *result = status == PLAIN ? numbers_in(&found) : result_of(status, NULL);
+    close_column(&column);
+    free(found.numbers);
     return result;
 }
 
@@ -1078,6 +1572,8 @@ find_texts(PyObject *module, PyObject *arguments)
 static PyMethodDef methods[] = {
     {"find_in_lists", find_in_lists, METH_VARARGS, find_in_lists_doc},
     {"find_in_dicts", find_in_dicts, METH_VARARGS, find_in_dicts_doc},
+    {"find_in_column", find_in_column, METH_VARARGS, find_in_column_doc},
+    {"changes_in_column", changes_in_column, METH_O, changes_in_column_doc},
     {"best_of_dict", best_of_dict, METH_VARARGS, best_of_dict_doc},
     {"find_texts", find_texts, METH_VARARGS, find_texts_doc},
     {NULL, NULL, 0, NULL},

@@ -21,6 +21,15 @@ def find_in_dicts(
     /,
 ) -> bool | None: ...
 
+# Key number, row, number of greater scores and tie of every place of the gold keys, and if all scores are finite; the
+# columns are Arrow streams of one column each. Twin: `Table`.
+def find_in_column(
+    items: object, start: Ints, keys: object, key_start: Ints, scores: object | None, single: bool, /
+) -> tuple[bytearray, bool] | None: ...
+
+# The rows at which a column, an Arrow stream, changes. Twin: `first_rows`.
+def changes_in_column(column: object, /) -> bytearray | None: ...
+
 # The items with the greatest scores, best first, and these scores; None also if ids decide. Twin: `stored_items`.
 def best_of_dict(scored: Any, ranks: int, single: bool, /) -> tuple[list[Any], list[float]] | None: ...
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, starts
+from karat._internal.threads import Background
+from karat._kernel import kernel
 from karat.errors import InputError, NoColumn
 from karat.samples.aspect_rows import AspectColumn, GoldRows, aspect_column
 from karat.samples.columns import Side
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 _SEEN = 1000
 """The number of rows that show whether scores are distances: no large table is read twice."""
+_WORTH_A_THREAD = 1 << 19
+"""The number of rows from which grouping them in a second thread pays."""
 _FEWEST_PAIRS = 6
 """The number of neighbours, all with rising scores, that is no coincidence."""
 _MORE_THAN_IDS = {"text", "start", "end", "group"}
@@ -108,12 +112,13 @@ class LongTable(NamedTuple):
                 raise InputError(f"{self.source} {problem}")
             self._refuse_misnamed("score", "rank")
         item = self.ids("item")
-        grouped = _group(self._filled("query"))
+        with Background(worth_a_thread=len(self.frame) >= _WORTH_A_THREAD) as background:
+            groups = background.start(_group, self._filled("query"))
+            scores = self._numbers(str(score or distance)) if score or distance else None
+            grouped = groups()
         order = grouped.order
-        scores = None
         notes: tuple[Note, ...] = ()
-        if score is not None or distance is not None:
-            scores = self._numbers(str(score or distance))
+        if scores is not None:
             scores = scores if order is None else scores.gather(order)
             if score is None:
                 scores = -scores
@@ -274,6 +279,15 @@ def _group(query: pl.Series) -> _Groups:
 
 def first_rows(query: pl.Series) -> Ints:
     """The rows at which the query changes, including the first row."""
+    import polars as pl
+
+    native = kernel() if query.dtype == pl.String else None
+    rows = None if native is None else native.changes_in_column(query.__arrow_c_stream__())
+    return _first_rows_in(query) if rows is None else np.frombuffer(rows, np.int64)
+
+
+def _first_rows_in(query: pl.Series) -> Ints:
+    """The same without the kernel, chunk by chunk."""
     chunks = [chunk for chunk in query.get_chunks() if len(chunk)]
     begin = starts(np.array([len(chunk) for chunk in chunks], np.int64))
 

@@ -27,24 +27,22 @@ Hashes = NDArray[np.uint64]
 
 
 class KeySearch(NamedTuple):
-    """The gold keys of consecutive queries as a column, with their hashes."""
+    """The gold keys of consecutive queries as a column."""
 
     keys: Keys
     key: pl.Series
-    hashes: Hashes
 
     @classmethod
     def of(cls, keys: Keys) -> KeySearch:
         """A search for these keys."""
         import polars as pl
 
-        key = pl.Series(valid_utf8(keys.key), dtype=pl.String)
-        return cls(keys, key, _hashes(key))
+        return cls(keys, pl.Series(valid_utf8(keys.key), dtype=pl.String))
 
     def part(self, first: int, last: int) -> KeySearch:
         """The search for the keys of the queries from `first` to `last`, exclusive."""
         begin, end = int(self.keys.start[first]), int(self.keys.start[last])
-        return KeySearch(self.keys.part(first, last), self.key[begin:end], self.hashes[begin:end])
+        return KeySearch(self.keys.part(first, last), self.key[begin:end])
 
     def matches(self, item: pl.Series, depth: Ints) -> tuple[Ints, Ints]:
         """The gold number and the row of each match, in row order; raises RepeatedKey."""
@@ -52,12 +50,13 @@ class KeySearch(NamedTuple):
             self.keys.check()
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         salt = np.arange(len(depth), dtype=np.uint64) * _GOLDEN
-        slots = _Slots.of(self.hashes + salt[self.keys.query])
+        own = _hashes(self.key)
+        slots = _Slots.of(own + salt[self.keys.query])
         if slots.repeat:
             self.keys.check()
             return self.joined(item, depth)  # a hash collision, which is extremely rare
         hashes = _hashes(item)
-        row = _marked(self.hashes, hashes)
+        row = _marked(own, hashes)
         query = starts(depth).searchsorted(row, side="right") - 1
         gold, found = slots.find(hashes[row] + salt[query])
         gold, row = gold[found], row[found]

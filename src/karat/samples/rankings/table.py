@@ -11,16 +11,26 @@ import numpy as np
 
 from karat._internal.arrays import Floats, Ints, group_number, starts, take_ragged
 from karat._internal.threads import in_parallel
+from karat._kernel import kernel
 from karat.conventions import Convention
 from karat.samples.columns import SCORES, STRINGS, Field, Found, Keys
 from karat.samples.notes import Note
 from karat.samples.rankings.key_search import KeySearch, may_repeat
-from karat.samples.rankings.score_order import Tied, as_rows, blocks, order, precision_of, ranks, sort_if_many
+from karat.samples.rankings.score_order import (
+    Tied,
+    as_rows,
+    blocks,
+    break_ties,
+    order,
+    precision_of,
+    ranks,
+    sort_if_many,
+)
 
 if TYPE_CHECKING:
     import polars as pl
 
-_ROWS = 1 << 18
+_ROWS = 1 << 19
 """The number of rows that a thread searches at a time."""
 
 
@@ -98,6 +108,37 @@ class Table:
 
     def _find(self, first: int, last: int, search: KeySearch, c: Convention) -> Found:
         """The matches in the queries from `first` to `last`, exclusive."""
+        return self._find_compiled(first, last, search, c) or self._find_by_hashes(first, last, search, c)
+
+    def _find_compiled(self, first: int, last: int, search: KeySearch, c: Convention) -> Found | None:
+        """By the kernel; None if there is none, or the columns are not plain."""
+        if (native := kernel()) is None:
+            return None
+        start, key_start = self.start[first : last + 1], search.keys.start[first : last + 1]
+        item, key = _stream(self.item, start), _stream(search.key, key_start)
+        scores = None if self.scores is None else _stream(self.scores, start)
+        single = c.scores == "single"
+        answer = native.find_in_column(item, start - start[0], key, key_start - key_start[0], scores, single)
+        if answer is None:
+            return None
+        gold, row, above, tied = np.frombuffer(answer[0], np.int64).reshape(-1, 4).T
+        gold, row = gold + key_start[0], row + start[0]
+        query, depth = search.keys.query[gold], np.diff(start)
+        if self.scores is None:
+            return Found(query, row - self.start[query] + 1, gold, depth)
+        if not answer[1]:
+            self._finite = False  # perhaps only in this precision
+        rank, some = above + 1, tied.nonzero()[0]
+        own = self.scores.gather(row[some]).to_numpy()
+        with np.errstate(over="ignore"):
+            items = Tied(query[some], own.astype(precision_of(c)[1]), gold[some], search.keys.key)
+        among = rank[some]
+        rounded = break_ties(among, np.arange(len(some)), items, self._items, c)
+        rank[some] = among
+        return Found(query, rank, gold, depth, rounded)
+
+    def _find_by_hashes(self, first: int, last: int, search: KeySearch, c: Convention) -> Found:
+        """The same without the kernel."""
         keys, begin, end = search.keys, self.start[first], self.start[last]
         depth = np.diff(self.start[first : last + 1])
         gold, row = search.part(first, last).matches(self.item[begin:end], depth)
@@ -152,3 +193,8 @@ class Table:
 
     def _rows(self, rows: Ints, start: Ints) -> Table:
         return Table(self.item.gather(rows), start, None if self.scores is None else self.scores.gather(rows))
+
+
+def _stream(column: pl.Series, start: Ints) -> object:
+    """The rows of some queries, for the kernel."""
+    return column[int(start[0]) : int(start[-1])].__arrow_c_stream__()
