@@ -11,7 +11,7 @@ NOT_ABOUT_KERNEL := --ignore=tests/view --ignore=tests/label --ignore=tests/web 
                     --ignore=tests/report/test_browser.py --ignore=tests/test_typescript.py
 LOCK    := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --upgrade
 
-.PHONY: demo test test-without-kernel sanitize client fuzz chromium axe check fix docs wheel bench spark oracles $(ORACLES:%=oracle-%) \
+.PHONY: demo test test-without-kernel sanitize client fuzz chromium axe check fix docs wheel bench trec_eval spark oracles $(ORACLES:%=oracle-%) \
         frameworks $(FRAMEWORKS:%=framework-%) lock clean
 
 demo: $(VENV)/runtime.stamp
@@ -97,8 +97,15 @@ wheel: $(VENV)/dev.stamp
 	@$(BIN)/python .ci/check_wheel.py dist
 	@ls dist/*
 
-bench: $(VENV)/bench.stamp oracle-ragas
+bench: $(VENV)/bench.stamp oracle-ragas trec_eval
 	@$(BIN)/python -m benchmarks
+
+# The C program, fully optimised, if its source (github.com/usnistgov/trec_eval) is in .oracles/trec_eval.
+trec_eval:
+	@if [ -f .oracles/trec_eval/trec_eval.c ]; then \
+	  version=$$(sed -n 's/^VERSIONID *= *//p' .oracles/trec_eval/Makefile); \
+	  $(MAKE) --silent -C .oracles/trec_eval trec_eval CFLAGS="-O3 -w -I. -DVERSIONID='\"$$version\"'"; \
+	else echo "trec_eval is left out: its source (github.com/usnistgov/trec_eval) is not in .oracles/trec_eval."; fi
 
 # Spark and a Java, 600 MB: `make test` then includes the tests on a cluster.
 spark: $(VENV)/spark.stamp
