@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 
 import pytest
@@ -37,6 +38,13 @@ def pytest_sessionfinish() -> None:
     """Let the coverage be written."""
     if MEASURED:
         os.environ["SLIPCOVER_ENABLED"] = MEASURED
+
+
+@pytest.fixture(autouse=True)
+def _signals_are_not_blocked():
+    """Let no test block Ctrl-C for those after it: processes that they start would never get it."""
+    yield
+    assert not hasattr(signal, "pthread_sigmask") or not signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

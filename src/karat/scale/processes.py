@@ -214,8 +214,10 @@ def _delayed_signals() -> Iterator[None]:
     ours = [one for one in (signal.SIGINT, signal.SIGTERM) if current_thread() is main_thread()]
     handlers = {one: signal.getsignal(one) for one in ours if callable(signal.getsignal(one))}
     ensure_running()  # unblocks the signals of this thread, so it comes first
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if hasattr(signal, "pthread_sigmask") else None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if hasattr(signal, "pthread_sigmask") else None
     try:
+        if mask is not None:
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a handler may raise here
         for one in handlers:  # other threads may get a signal for all
             signal.signal(one, lambda number, _: came.append(number))
         yield
