@@ -252,10 +252,9 @@ def _traced_samples(rows: Rows, source: str, gold: Side) -> Samples:
 
 def _is_columns(value: Mapping[Any, Any], side: str) -> bool:
     """True if a dict has columns by name rather than queries by id."""
-    name = next((name for name in SIDE_NAMES[side] if name in value), None)
-    if name is None:
+    if value.keys().isdisjoint(SIDE_NAMES[side]):
         return False
-    column = value[name]
+    column = value[next(name for name in SIDE_NAMES[side] if name in value)]
     if not isinstance(column, list | tuple):
         return hasattr(column, "tolist")
     first = column[0] if column else []
@@ -336,4 +335,6 @@ def _join(left: Side, right: Side) -> Samples:
 
 def _take(columns: Mapping[str, list[Any]], rows: Sequence[int | None]) -> dict[str, list[Any]]:
     """Columns of one side in the order of the other."""
+    if not columns:
+        return {}
     return {name: [None if row is None else column[row] for row in rows] for name, column in columns.items()}
