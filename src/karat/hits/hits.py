@@ -91,6 +91,8 @@ class Hits:
     """The steps that were merged into the rankings, if there are any."""
     one_to_one: bool
     """True if no item satisfies two gold items, and no gold item is satisfied twice."""
+    _copies: bool
+    """False if no match is marked as repeated."""
     _views: dict[tuple[object, ...], _Views]
     _columns: dict[tuple[object, ...], tuple[object, Floats]]
     _without: dict[float | None, Bools | None]
@@ -144,6 +146,8 @@ class Hits:
             own_grade = gold_items.grade[gold] if grade is None else grade[order]
         except IndexError as error:
             raise BadArgument(f"the judge returned a hit on a gold item that does not exist: {error}") from error
+        found_again = np.count_nonzero(again) > 0
+        copies = repeated is not None or (equality and found_again)
         if repeated is None:
             repeated = again if equality else np.zeros(len(order), bool)
         else:
@@ -164,7 +168,8 @@ class Hits:
             notes=tuple(Note.of_text(note) if isinstance(note, str) else note for note in notes),
             failed=dict(zip(failed, valid_utf8(list(failed.values())), strict=True)) if failed else {},
             steps=steps,
-            one_to_one=not (np.count_nonzero(again) or np.count_nonzero(key[1:] == key[:-1])),
+            one_to_one=not (found_again or np.count_nonzero(key[1:] == key[:-1])),
+            _copies=copies,
             _views={},
             _columns={},
             _without={},
@@ -331,7 +336,14 @@ class Hits:
 
         Each cutoff is summed separately, rank by rank, so that other cutoffs do not change a digit.
         """
-        sums, query, queries = [], view.query, self.queries
+        query, queries = view.query, self.queries
+        if len(k) > 1 and len(place) <= _SHORT:  # all cutoffs at once: adding 0 changes no digit
+            inside = place <= (k if k.shape[1] == 1 else k[:, query])
+            cells = query + np.arange(0, len(k) * queries, queries)[:, None]
+            worth = np.where(inside, value, 0.0)
+            flat: Floats = np.bincount(cells.ravel(), worth.ravel(), len(k) * queries).astype(float, copy=False)
+            return flat.reshape(len(k), queries)
+        sums = []
         deepest = place.max() if len(place) > _SHORT else inf
         for cutoffs in k:
             cutoff = cutoffs[0] if len(cutoffs) == 1 else cutoffs[query]
@@ -369,7 +381,7 @@ class Hits:
         return best_of_rank(ranks, shared) if shared.any() else ranks
 
     def _make_views(self, keep: Ints) -> _Views:
-        keep = keep[~self.repeated[keep]]
+        keep = keep[~self.repeated[keep]] if self._copies else keep
         ranks = items = self._rows(keep)
         if self.one_to_one and self.part is None:
             return _Views(ranks, items)

@@ -201,9 +201,10 @@ def read_side(value: Any, side: str, selection: Selection | None = None) -> Side
 
 def side_from(loaded: Any, side: str, source: str) -> Side:
     """The rankings or the gold from what was loaded."""
-    if side == "retrieved" and isinstance(loaded, Mapping) and (results := each_query(loaded)) is not None:
-        loaded = results
-    if isinstance(loaded, Mapping) and not _is_columns(loaded, side):
+    by_key = isinstance(loaded, Mapping)
+    if side == "retrieved" and by_key and (results := each_query(loaded)) is not None:
+        loaded, by_key = results, False
+    if by_key and not _is_columns(loaded, side):
         given = list(loaded)
         try:
             ids = as_ids(given)

@@ -171,8 +171,6 @@ def ranks(
 
 def break_ties(above: Ints, tied: Ints, items: Tied, ranking: Ranking, c: Convention) -> int:
     """Add to `above` the tied items that the convention ranks higher; return the number of rounded scores."""
-    if not len(tied):
-        return 0
     rounded, query, ids, exact, scores = 0, -1, [""], np.zeros(0), np.zeros(0)
     orders: dict[float, tuple[dict[str, list[int]], bool]] = {}
     for i in tied.tolist():
