@@ -165,7 +165,7 @@ class Hits:
             gold_items=gold_items,
             gold_query=group_number(gold_items.start) if gold_query is None else gold_query,
             totals=Totals(depth) if totals is None else totals,
-            notes=tuple(Note.of_text(note) if isinstance(note, str) else note for note in notes),
+            notes=tuple([Note.of_text(note) if isinstance(note, str) else note for note in notes]),
             failed=dict(zip(failed, valid_utf8(list(failed.values())), strict=True)) if failed else {},
             steps=steps,
             one_to_one=not (found_again or np.count_nonzero(key[1:] == key[:-1])),

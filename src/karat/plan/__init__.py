@@ -73,10 +73,14 @@ class Plan:
         samples: Any = None,
     ) -> Plan:
         """The plan for the arguments of `karat.evaluate`; `samples` only helps to explain swapped arguments."""
-        wanted = _parse_metrics(metrics, samples)
         if isinstance(metrics, str) and _is_usual(judge, convention, at, order, merge) and tokens is words:
-            usual: Plan = cached(_usual_plan, metrics)
-            return usual
+            try:
+                usual: Plan = cached(_usual_plan, metrics)
+            except (UnknownName, BadArgument):  # explained below
+                pass
+            else:
+                return usual
+        wanted = _parse_metrics(metrics, samples)
         return cls._of(wanted, judge, convention, at=at, tokens=tokens, order=order, merge=merge)
 
     @classmethod
@@ -133,6 +137,10 @@ class Plan:
     @cached_property
     def _sizes(self) -> tuple[str, ...]:
         return needed_sizes(self.metrics)
+
+    @cached_property
+    def _only_measures(self) -> bool:
+        return all(metric.unit for metric in self.metrics)
 
     @cached_property
     def _budget(self) -> bool:
@@ -261,7 +269,7 @@ class Plan:
 
     def check_scores(self) -> None:
         """Refuse measures alone: a run has scores, next to which measures are shown."""
-        if all(metric.unit for metric in self.metrics):
+        if self._only_measures:
             names = " ".join(map(str, self.metrics))
             raise BadArgument("a run needs at least one metric; measures are shown beside it", hint=f"recall@5 {names}")
 
