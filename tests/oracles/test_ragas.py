@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
@@ -239,3 +240,11 @@ def test_the_samples_are_worth_comparing(both):
     for threshold in THRESHOLDS:
         here = [case for case, _, _ in both if case["threshold"] == threshold]
         assert sum(0 in alike(case, "reference", "retrieved") for case in here) > 5
+
+
+@pytest.mark.parametrize("name", [ID_RECALL, ID_PRECISION])
+def test_the_scores_of_ids_are_equal_to_the_last_digit_also_if_awaited(both, name):
+    for case, theirs, our in both:
+        assert repr(theirs[name]) == repr(our[name]), case
+        sample = ragas.SingleTurnSample(**case["sample"])
+        assert repr(asyncio.run(metric_of(name, case).single_turn_ascore(sample))) == repr(our[name])

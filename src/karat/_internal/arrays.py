@@ -15,7 +15,7 @@ Bools: TypeAlias = NDArray[np.bool_]
 def starts(size: Ints) -> Ints:
     """The offset at which each group begins, given the group sizes; the last value is the end of the last group."""
     start = np.zeros(len(size) + 1, np.int64)
-    size.cumsum(out=start[1:])
+    np.add.accumulate(size, out=start[1:])  # `cumsum` takes twice the time
     return start
 
 

@@ -106,6 +106,9 @@ def valid_utf8(texts: Sequence[str]) -> list[str]:
     """The texts with lone surrogates, which UTF-8 cannot encode, written as escapes; a valid list as it is."""
     given = texts if isinstance(texts, list) else list(texts)
     try:
+        if len(given) <= _JOINED:
+            "".join(given).encode()
+            return given
         for begin in range(0, len(given), _JOINED):
             "".join(given[begin : begin + _JOINED]).encode()
     except UnicodeEncodeError:

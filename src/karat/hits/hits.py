@@ -20,7 +20,7 @@ from karat.errors import BadArgument
 from karat.hits.aspects import Aspects
 from karat.hits.totals import Totals
 from karat.hits.trajectory import Trajectory
-from karat.hits.views import View, apart, best_of_rank, best_ranking, seen_before, shares_rank
+from karat.hits.views import View, apart, best_of_rank, best_ranking, count_rows, seen_before, shares_rank
 from karat.samples.notes import Note
 
 
@@ -91,6 +91,8 @@ class Hits:
     """The steps that were merged into the rankings, if there are any."""
     one_to_one: bool
     """True if no item satisfies two gold items, and no gold item is satisfied twice."""
+    _copies: bool
+    """False if no match is marked as repeated."""
     _views: dict[tuple[object, ...], _Views]
     _columns: dict[tuple[object, ...], tuple[object, Floats]]
     _without: dict[float | None, Bools | None]
@@ -113,6 +115,7 @@ class Hits:
         notes: Sequence[Note | str] = (),
         failed: Mapping[int, str] | None = None,
         steps: Trajectory | None = None,
+        gold_query: Ints | None = None,
     ) -> None:
         """Take the matches in any order.
 
@@ -128,6 +131,7 @@ class Hits:
         notes: facts for the reader, or sentences.
         failed: queries that could not be judged, with the reason.
         steps: the steps of each query, if the rankings are merged from several.
+        gold_query: the query of each gold item, if it is known already.
         """
         query, rank = np.asarray(query, np.int64), np.asarray(rank, np.int64)
         gold, depth = np.asarray(gold, np.int64), np.asarray(depth, np.int64)
@@ -142,6 +146,8 @@ class Hits:
             own_grade = gold_items.grade[gold] if grade is None else grade[order]
         except IndexError as error:
             raise BadArgument(f"the judge returned a hit on a gold item that does not exist: {error}") from error
+        found_again = np.count_nonzero(again) > 0
+        copies = repeated is not None or (equality and found_again)
         if repeated is None:
             repeated = again if equality else np.zeros(len(order), bool)
         else:
@@ -157,12 +163,13 @@ class Hits:
             depth=depth,
             queries=len(depth),
             gold_items=gold_items,
-            gold_query=group_number(gold_items.start),
+            gold_query=group_number(gold_items.start) if gold_query is None else gold_query,
             totals=Totals(depth) if totals is None else totals,
-            notes=tuple(Note.of_text(note) if isinstance(note, str) else note for note in notes),
+            notes=tuple([Note.of_text(note) if isinstance(note, str) else note for note in notes]),
             failed=dict(zip(failed, valid_utf8(list(failed.values())), strict=True)) if failed else {},
             steps=steps,
-            one_to_one=not (np.count_nonzero(again) or np.count_nonzero(key[1:] == key[:-1])),
+            one_to_one=not (found_again or np.count_nonzero(key[1:] == key[:-1])),
+            _copies=copies,
             _views={},
             _columns={},
             _without={},
@@ -219,11 +226,12 @@ class Hits:
     @property
     def best_order(self) -> View:
         """The ideal ranking: every gold item with a grade above 0, best grade first."""
-        if ("best",) not in self._views:
+        known = self._views.get(("best",))
+        if known is None:
             keep = (self.gold_items.grade > 0).nonzero()[0]
             best = best_ranking(self.gold_query[keep], self.gold_items.grade[keep], self.queries)
-            self._views["best",] = _Views(best, best)
-        return self._views["best",].ranks
+            known = self._views["best",] = _Views(best, best)
+        return known.ranks
 
     def without_gold(self, rel: float | None = None) -> Bools | None:
         """Flags of the queries without relevant gold; None if every query has some."""
@@ -300,9 +308,10 @@ class Hits:
     def first_rank(self, k: Cutoffs, c: Convention, rel: float | None = None) -> Floats:
         """The rank of the first relevant item; infinite if the top k have none."""
         view = self.ranks(c, rel)
-        first = np.full(self.queries, np.inf)
+        first = np.empty(self.queries)
+        first.fill(inf)
         first[view.query[::-1]] = view.rank[::-1]  # the last one written is the highest rank
-        return np.where(first <= k, first, np.inf)
+        return first[None] if len(k) == 1 and k[0, 0] == inf and k.shape[1] == 1 else np.where(first <= k, first, inf)
 
     def returned(self, k: Cutoffs) -> Floats:
         """The number of items retrieved in the top k."""
@@ -313,56 +322,50 @@ class Hits:
 
         `about` is stored with it: if the key contains the id() of that object, the object must stay alive.
         """
-        if key not in self._columns:
-            self._columns[key] = about, frozen(make())
-        return self._columns[key][1]
+        known = self._columns.get(key)
+        if known is None:
+            known = self._columns[key] = about, frozen(make())
+        return known[1]
 
     def count(self, view: View, k: Cutoffs) -> Floats:
         """The number of rows of a view in the top k of each query, for all cutoffs in one pass."""
-        count = self._count_each if k.shape[1] > 1 else self._count
-        return self.once((id(view), k.shape, k.tobytes()), lambda: count(view, k), view)
-
-    def _count_each(self, view: View, k: Cutoffs) -> Floats:
-        """The same if each query has its own cutoff."""
-        within = [view.query[view.rank <= cutoffs[view.query]] for cutoffs in k]
-        return np.array([np.bincount(query, minlength=self.queries) for query in within], float)
-
-    def _count(self, view: View, k: Cutoffs) -> Floats:
-        ks = k[:, 0]
-        if len(ks) == 1:
-            top = view.query[view.rank <= ks[0]]
-            return np.bincount(top, minlength=self.queries).astype(float)[None]
-        order = ks.argsort()
-        smallest_k = ks[order].searchsorted(view.rank)
-        cells = smallest_k * self.queries + view.query
-        counts = np.bincount(cells, minlength=(len(ks) + 1) * self.queries)
-        within = counts[: len(ks) * self.queries].reshape(len(ks), -1).cumsum(axis=0, dtype=float)
-        return within[order.argsort()]
+        return self.once((id(view), k.shape, k.tobytes()), lambda: count_rows(view, k, self.queries), view)
 
     def total(self, view: View, value: Floats, place: Ints, k: Cutoffs) -> Floats:
         """The sum of a value over the rows whose place is in the top k, for each query.
 
         Each cutoff is summed separately, rank by rank, so that other cutoffs do not change a digit.
         """
+        query, queries = view.query, self.queries
+        if len(k) > 1 and len(place) <= _SHORT:  # all cutoffs at once: adding 0 changes no digit
+            inside = place <= (k if k.shape[1] == 1 else k[:, query])
+            cells = query + np.arange(0, len(k) * queries, queries)[:, None]
+            worth = np.where(inside, value, 0.0)
+            flat: Floats = np.bincount(cells.ravel(), worth.ravel(), len(k) * queries).astype(float, copy=False)
+            return flat.reshape(len(k), queries)
         sums = []
         deepest = place.max() if len(place) > _SHORT else inf
         for cutoffs in k:
-            one = len(cutoffs) == 1
-            cutoff = cutoffs[0] if one else cutoffs[view.query]
-            top = slice(None) if one and cutoff >= deepest else place <= cutoff
-            sums.append(np.bincount(view.query[top], value[top], self.queries))
+            cutoff = cutoffs[0] if len(cutoffs) == 1 else cutoffs[query]
+            if len(cutoffs) == 1 and cutoff >= deepest:
+                sums.append(np.bincount(query, value, queries))
+            else:
+                top = place <= cutoff
+                sums.append(np.bincount(query[top], value[top], queries))
         return np.array(sums)
 
     def _view(self, c: Convention, rel: float | None, *, copies: bool = False, scored: bool = True) -> _Views:
         key = (copies, rel, c.above_zero and scored)
-        if key not in self._views:
+        known = self._views.get(key)
+        if known is None:
             keep = self._relevant(c, rel, scored=scored)
             if copies:
                 ranks = self._once_each(keep)
-                self._views[key] = _Views(ranks, ranks)
+                known = _Views(ranks, ranks)
             else:
-                self._views[key] = self._make_views(keep)
-        return self._views[key]
+                known = self._make_views(keep)
+            self._views[key] = known
+        return known
 
     def _relevant(self, c: Convention, rel: float | None, *, scored: bool = True) -> Ints:
         """The relevant rows; some conventions also require a score above 0."""
@@ -378,7 +381,7 @@ class Hits:
         return best_of_rank(ranks, shared) if shared.any() else ranks
 
     def _make_views(self, keep: Ints) -> _Views:
-        keep = keep[~self.repeated[keep]]
+        keep = keep[~self.repeated[keep]] if self._copies else keep
         ranks = items = self._rows(keep)
         if self.one_to_one and self.part is None:
             return _Views(ranks, items)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -62,11 +64,41 @@ def apart(view: View) -> View:
 
 
 def number_in_query(query: Ints) -> Ints:
-    """The number of each row within its query, from 0."""
+    """The number of each row within its query, from 0; the queries are in ascending order."""
+    if len(query) < _SHORT:
+        number: Ints = np.arange(len(query)) - query.searchsorted(query)
+        return number
     row = np.arange(len(query))
     begin = row.copy()
     begin[1:][query[1:] == query[:-1]] = 0
     return row - np.maximum.accumulate(begin)
+
+
+def count_rows(view: View, k: Floats, queries: int) -> Floats:
+    """The number of rows of a view in the top k of each query, one row of numbers per cutoff."""
+    size = len(k)
+    if k.shape[1] > 1:  # each query has its own cutoff
+        within = [view.query[view.rank <= cutoffs[view.query]] for cutoffs in k]
+        return np.array([np.bincount(query, minlength=queries) for query in within], float)
+    if size == 1:
+        top = view.query if k[0, 0] == inf else view.query[view.rank <= k[0, 0]]
+        return np.bincount(top, minlength=queries).astype(float)[None]
+    ks, back = _ascending(k.astype(float, copy=False).tobytes())
+    cells = ks.searchsorted(view.rank)  # the smallest cutoff that each row is within
+    cells *= queries
+    cells += view.query
+    counts = np.bincount(cells, minlength=(size + 1) * queries)[: size * queries]
+    so_far = np.add.accumulate(counts.reshape(size, queries), dtype=float)
+    return so_far if back is None else so_far[back]
+
+
+@lru_cache(maxsize=64)
+def _ascending(cutoffs: bytes) -> tuple[Floats, Ints | None]:
+    """Cutoffs in ascending order, and the place of each among them; None if they were given in this order."""
+    given = np.frombuffer(cutoffs)
+    order = given.argsort()
+    in_order = bool((given[1:] >= given[:-1]).all())
+    return given[order], None if in_order else order.argsort()
 
 
 def best_ranking(query: Ints, grade: Floats, queries: int) -> View:

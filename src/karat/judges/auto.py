@@ -18,6 +18,9 @@ from karat.samples.rankings.lists import Lists
 
 _ITEMS_CHECKED = 50
 _QUERIES_CHECKED = 200
+_IDS, _DOCS, _EXACT = Ids(), Ids(at="doc"), Exact()
+SHARED: frozenset[Judge] = frozenset((_IDS, _DOCS, _EXACT))
+"""The judges that all evaluations share if they are chosen from the data: they have no state."""
 _FORMS = {"random": "random", "hashed": "hashes"}
 
 
@@ -35,11 +38,11 @@ def choose(samples: Samples) -> Choice:
     if "id" not in both or (generated and both & {"text", "doc"}):
         return _without_ids(samples, both, generated)
     if "text" not in both or not (samples.retrieved.plain or samples.gold.plain):
-        return Choice(Ids(), "both sides have ids")
+        return Choice(_IDS, "both sides have ids")
     # Where gold has ids and texts, and the results are bare strings, the results decide.
     if _are_texts(samples.gold.columns["text"] if samples.gold.plain else _first_retrieved(samples)):
-        return Choice(Exact(), "the items look like texts")
-    return Choice(Ids(), "the items look like ids")
+        return Choice(_EXACT, "the items look like texts")
+    return Choice(_IDS, "the items look like ids")
 
 
 def _without_ids(samples: Samples, both: frozenset[Field], generated: str) -> Choice:
@@ -48,13 +51,13 @@ def _without_ids(samples: Samples, both: frozenset[Field], generated: str) -> Ch
     if both >= {"doc", "start", "end"}:
         return Choice(find_judge("spans"), f"both sides have ranges{why}")
     if "text" not in both and "doc" in both:
-        return Choice(Ids(at="doc"), f"both sides name documents{why}")
+        return Choice(_DOCS, f"both sides name documents{why}")
     if _names_documents(samples):
-        return Choice(Ids(at="doc"), f"the gold names documents{why}")
+        return Choice(_DOCS, f"the gold names documents{why}")
     if "text" in both:
         if generated and samples.gold.plain and not _are_texts(samples.gold.columns["text"]):
-            return Choice(Ids(), "the items look like ids")
-        return Choice(Exact(), f"both sides have texts{why}" if generated else "not both sides have ids")
+            return Choice(_IDS, "the items look like ids")
+        return Choice(_EXACT, f"both sides have texts{why}" if generated else "not both sides have ids")
     sides = (("retrieved", samples.retrieved.all_fields), ("gold", samples.gold.all_fields))
     raise InputError(
         "retrieved and gold items have no field in common that could be compared",
@@ -70,7 +73,8 @@ def _first_retrieved(samples: Samples) -> list[Any]:
 
 def _are_texts(bare: Sequence[Any]) -> bool:
     """True if most of the first bare strings contain a space: ids do not, sentences do."""
-    items = list(map(str, bare[:_ITEMS_CHECKED]))
+    some = bare[:_ITEMS_CHECKED]
+    items = some if {*map(type, some)} == {str} else list(map(str, some))
     if " " not in "".join(items):
         return False
     return sum(" " in item for item in items) > len(items) / 2

@@ -40,6 +40,7 @@ class _Equality(Judge):
             depth=found.depth,
             gold_items=Gold(keys.key, keys.start, samples.gold.grade),
             equality=True,
+            gold_query=keys.query,
             why=self.why,
             notes=(Note("single_precision_ties", found.rounded),) if found.rounded else (),
         )

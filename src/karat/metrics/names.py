@@ -58,6 +58,11 @@ class Metric:
     def __reduce__(self) -> tuple[Any, ...]:
         return Metric, (self.name, self.ks, dict(self.settings))
 
+    @cached_property
+    def _settings(self) -> dict[str, Setting]:
+        """The settings as a dict, which is passed on faster."""
+        return dict(self.settings)
+
     @property
     def definition(self) -> Definition:
         """The registered metric."""
@@ -155,7 +160,7 @@ class Metric:
     def scores(self, hits: Hits, c: Convention) -> dict[str, Floats]:
         """One number per query at each cutoff; queries without gold get the value of the convention."""
         c = c.of(self.name, cut=bool(self.ks)) if c.exceptions else c
-        definition = self._renamed(c)
+        definition = self._renamed(c) if c.renames else self.definition
         if c.unjudged == "removed":
             hits = definition.rankings(hits)
         values = self._values(definition, hits, c)
@@ -166,8 +171,10 @@ class Metric:
             values = _edge_cases(values, hits, c, self.rel)
         if c.clamped and not definition.unit:
             values = np.minimum(values, 1.0)
-        if (about := _concerned(definition, hits.gold_items.unanswerable, hits.queries)) is not None:
-            values = np.where(about, values, np.nan)
+        unanswerable = hits.gold_items.unanswerable
+        if definition.of_unanswerable or unanswerable is not None:
+            about = _concerned(definition, unanswerable, hits.queries)
+            values = values if about is None else np.where(about, values, np.nan)
         return dict(zip(self.names, values, strict=True))
 
     def concerns(self, unanswerable: Bools) -> Bools | None:
@@ -194,7 +201,8 @@ class Metric:
     def _values(self, definition: Definition, hits: Hits, c: Convention) -> Floats:
         """The result of the formula, one row per cutoff."""
         try:
-            values = np.asarray(definition.formula(hits, self.cutoffs(hits), c, **self.settings), float)
+            given = definition.formula(hits, self.cutoffs(hits), c, **self._settings)
+            values = np.asarray(given, float)
         except KaratError:
             raise
         except Exception as error:

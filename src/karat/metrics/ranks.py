@@ -20,6 +20,8 @@ from karat.metrics.sets import gold_items, reachable, share, with_copies
 
 _TINY = 1e-5
 """The smoothing of infAP, as in trec_eval."""
+_FEW = 2**10
+"""The number of items up to which a short table is tried first: to find the deepest place takes longer."""
 _TABLE = 2**20
 """The places of which the discounts are looked up in a table; a run file may claim any rank."""
 
@@ -168,6 +170,11 @@ def _gain(grade: Floats, c: Convention) -> Floats:
 
 
 def _discount(place: Ints, c: Convention) -> Floats:
+    if len(place) < _FEW:
+        try:
+            return _discounts(c.discount, _FEW)[place]
+        except IndexError:  # a place beyond the table
+            pass
     deepest = int(place.max(initial=1))
     if deepest >= _TABLE:
         return _discount_at(c.discount, place.astype(float))

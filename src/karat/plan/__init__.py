@@ -6,9 +6,9 @@ A plan evaluates any part of the queries by itself, and the merged parts are the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,12 @@ from karat.conventions import Convention, find_convention
 from karat.errors import BadArgument, InputError, UnknownName
 from karat.hits import Hits
 from karat.judges import Auto, Ids, Judge, find_judge, fit
-from karat.judges.auto import nothing_matched
+from karat.judges.auto import SHARED, nothing_matched
 from karat.judges.list_order import Measured, order_notes
 from karat.judges.sizes import check_cited, nothing_cited
 from karat.judges.tokens import Counter, words
 from karat.metrics import Metric, parse_all
-from karat.metrics.registry import register_all
+from karat.metrics.registry import cached, register_all
 from karat.plan.judgements import Judgements, seen_under
 from karat.run import Run
 from karat.run.provenance import Provenance
@@ -73,7 +73,28 @@ class Plan:
         samples: Any = None,
     ) -> Plan:
         """The plan for the arguments of `karat.evaluate`; `samples` only helps to explain swapped arguments."""
+        if isinstance(metrics, str) and _is_usual(judge, convention, at, order, merge) and tokens is words:
+            try:
+                usual: Plan = cached(_usual_plan, metrics)
+            except (UnknownName, BadArgument):  # explained below
+                pass
+            else:
+                return usual
         wanted = _parse_metrics(metrics, samples)
+        return cls._of(wanted, judge, convention, at=at, tokens=tokens, order=order, merge=merge)
+
+    @classmethod
+    def _of(
+        cls,
+        wanted: tuple[Metric, ...],
+        judge: Any,
+        convention: str | Convention,
+        *,
+        at: str,
+        tokens: Counter,
+        order: str | None,
+        merge: str | Merge,
+    ) -> Plan:
         judging = _judge_at(find_judge(judge), at)
         if not judging.complete_gold and (names := [m.name for m in wanted if m.definition.needs_all_gold]):
             raise BadArgument(
@@ -99,21 +120,55 @@ class Plan:
         raw_scores = self.raw_scores or ANSWERABLE in samples.meta
         if judge is self.judge and raw_scores == self.raw_scores:
             return self
-        return Plan(
-            self.metrics, judge, self.convention, self.at, self.tokens, reason, self.stored, self.limits, self.merge,
-            raw_scores,
-        )  # fmt: skip
+        if not isinstance(self.judge, Auto):
+            return replace(self, judge=judge, judge_reason=reason, raw_scores=raw_scores)
+        if (known := self._fitted.get((judge, reason, raw_scores))) is not None:
+            return known
+        fitted = replace(self, judge=judge, judge_reason=reason, raw_scores=raw_scores)
+        if judge in SHARED:
+            self._fitted[judge, reason, raw_scores] = fitted
+        return fitted
+
+    @cached_property
+    def _fitted(self) -> dict[tuple[Judge, str, bool], Plan]:
+        """The plans with one of the judges that all evaluations share."""
+        return {}
+
+    @cached_property
+    def _sizes(self) -> tuple[str, ...]:
+        return needed_sizes(self.metrics)
+
+    @cached_property
+    def _only_measures(self) -> bool:
+        return all(metric.unit for metric in self.metrics)
+
+    @cached_property
+    def _budget(self) -> bool:
+        return any(metric.has_budget for metric in self.metrics)
+
+    @cached_property
+    def _of_aspects(self) -> list[str]:
+        return aspect_metrics(self.metrics)
 
     def evaluate(self, samples: Samples) -> Run:
         """Judge and measure samples: all of them, or a part."""
-        samples = self._merged(samples)
+        return self._evaluate(samples, whole=False)
+
+    def _evaluate(self, samples: Samples, *, whole: bool) -> Run:
+        """The run of samples; if these are all samples, it reads their items when they are needed."""
+        given, samples = samples, self._merged(samples)
         judgements = self._judgements(samples)
         hits, scores = judgements.hits(self.convention), self._scores(judgements)
         if isinstance(samples.retrieved, Lists) and samples.retrieved.scores is not None:
             seen = seen_under(samples, self.convention)
             notes = order_notes(seen, hits, self.judge, self.convention, self._first(scores))
             hits = hits.replace(notes=(*hits.notes, *notes)) if notes else hits
-        run = Run(
+        items: Callable[[], StoredItems | None] | None = None
+        if whole:
+            items = partial(self.items, given, hits)
+        elif self.stored is not None:
+            items = partial(given_items, self.items(samples, hits, self.stored))
+        return Run(
             ids=samples.ids,
             hits=hits,
             metrics=self.metrics,
@@ -122,19 +177,16 @@ class Plan:
             provenance=self.provenance(samples.reading, hits),
             query=None if samples.query is None else valid_texts(samples.query),
             meta={valid_utf8([name])[0]: valid_texts(column) for name, column in samples.meta.items()},
+            items=items,
         )
-        if self.stored is None:
-            return run
-        return run.replace(items=partial(given_items, self.items(samples, hits, self.stored)))
 
     def measure(self, samples: Samples) -> dict[str, Floats]:
         """The scores alone, without a run."""
         return self._scores(self._judgements(self._merged(samples)))
 
     def _judgements(self, samples: Samples) -> Judgements:
-        budget, sizes = any(metric.has_budget for metric in self.metrics), needed_sizes(self.metrics)
         return Judgements(
-            samples, self.judge, tokens=self.tokens, budget=budget, sizes=sizes, raw_scores=self.raw_scores
+            samples, self.judge, tokens=self.tokens, budget=self._budget, sizes=self._sizes, raw_scores=self.raw_scores
         )
 
     def _scores(self, judgements: Judgements) -> dict[str, Floats]:
@@ -161,7 +213,7 @@ class Plan:
 
     def evaluate_all(self, samples: Samples) -> Run:
         """Judge and measure all samples; the run can show their items, and gives a hint if nothing matched."""
-        return self.complete(self.evaluate(samples), samples)
+        return self.with_hint(self._evaluate(samples, whole=True), samples)
 
     def complete(self, run: Run, samples: Samples) -> Run:
         """A run of all samples with their items, and with a hint if nothing matched."""
@@ -187,6 +239,18 @@ class Plan:
 
     def provenance(self, reading: Reading, hits: Hits) -> Provenance:
         """The provenance of a run by this plan."""
+        return self._origin.changed(
+            vars(reading),
+            judge=self.judge.name,
+            compares=self.judge.compares,
+            judge_settings=dict(self.judge.settings),
+            merge="" if hits.steps is None else str(self.merge),
+            notes=(*reading.notes, *hits.notes, *self._origin.notes),
+        )
+
+    @cached_property
+    def _origin(self) -> Provenance:
+        """The provenance that all runs by this plan have in common; its notes come last."""
         c = self.convention
         all_columns = (
             ((name, m.name, k) for m in self.metrics for name, k in m.columns) if c.metrics or c.cutoffs else ()
@@ -198,32 +262,29 @@ class Plan:
             metrics=tuple(map(str, self.metrics)),
             judge=self.judge.name,
             judge_reason=self.judge_reason,
-            compares=self.judge.compares,
-            judge_settings=dict(self.judge.settings),
             convention=c.name,
-            merge="" if hits.steps is None else str(self.merge),
             tokens="" if self.tokens is None else getattr(self.tokens, "__qualname__", type(self.tokens).__name__),
-            **{**vars(reading), "notes": (*reading.notes, *hits.notes, *foreign)},
+            notes=foreign,
         )
 
     def check_scores(self) -> None:
         """Refuse measures alone: a run has scores, next to which measures are shown."""
-        if all(metric.unit for metric in self.metrics):
+        if self._only_measures:
             names = " ".join(map(str, self.metrics))
             raise BadArgument("a run needs at least one metric; measures are shown beside it", hint=f"recall@5 {names}")
 
     def check_samples(self, samples: Samples) -> None:
         """Refuse samples that lack what a metric needs, before anything is judged."""
-        if "cited" in needed_sizes(self.metrics):
+        if "cited" in self._sizes:
             check_cited(samples)
-        if (names := aspect_metrics(self.metrics)) and not any(samples.gold.columns.get("aspects", ())):
+        if (names := self._of_aspects) and not any(samples.gold.columns.get("aspects", ())):
             raise no_aspects(names, samples.reading.notes)
 
     def check_run(self, run: Run) -> Run:
         """The run; refuses one whose samples, which were not all in memory, lack what a metric needs."""
-        if "cited" in needed_sizes(self.metrics) and np.isnan(run.all_hits.totals.sizes["cited"]).all():
+        if "cited" in self._sizes and np.isnan(run.all_hits.totals.sizes["cited"]).all():
             raise nothing_cited()
-        if (names := aspect_metrics(self.metrics)) and run.all_hits.gold_items.aspects is None:
+        if (names := self._of_aspects) and run.all_hits.gold_items.aspects is None:
             raise no_aspects(names, run.provenance.notes)
         return run
 
@@ -238,11 +299,22 @@ class Plan:
     def __getstate__(self) -> dict[str, Any]:
         """The plan for another process, with the definitions of custom metrics, which it does not know."""
         custom = {m.name: m.definition for m in self.metrics if not m.definition.built_in}
-        return self.__dict__ | {"metrics": tuple(map(str, self.metrics)), "custom": custom}
+        own = {one.name: getattr(self, one.name) for one in fields(self)}
+        return own | {"metrics": tuple(map(str, self.metrics)), "custom": custom}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         register_all(state.pop("custom"))
         self.__dict__.update(state | {"metrics": parse_all(state["metrics"])})
+
+
+def _is_usual(judge: Any, *others: Any) -> bool:
+    """True for the defaults of `karat.evaluate`. A judge chosen by name has no state that evaluations could share."""
+    return isinstance(judge, str) and (judge, *others) == ("auto", "standard", "item", None, "concat")
+
+
+def _usual_plan(metrics: str) -> Plan:
+    wanted = parse_all(metrics)
+    return Plan._of(wanted, "auto", "standard", at="item", tokens=words, order=None, merge="concat")  # noqa: SLF001
 
 
 def given_items(items: StoredItems | None) -> StoredItems | None:

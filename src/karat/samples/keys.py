@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from itertools import chain
 from math import nan
 from numbers import Integral, Real
@@ -101,9 +100,12 @@ def item_types(lists: Sequence[Iterable[Any]]) -> set[type]:
     """The types of all items; `str` includes its subclasses."""
     first = next(chain.from_iterable(lists), None)
     if isinstance(first, str) and len(first) <= _SHORT:
-        with suppress(TypeError):  # an item that is not a string
+        try:
             for items in lists:
                 "".join(items)
+        except TypeError:  # an item that is not a string
+            pass
+        else:
             return {str}
     return set(map(type, chain.from_iterable(lists)))
 

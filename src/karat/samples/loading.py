@@ -73,7 +73,7 @@ def load(
     selection = selection or Selection()
     if isinstance(value, Traces):
         return _of_traces(value, name, stages=stages)
-    if not isinstance(value, str | PathLike):
+    if type(value) is dict or not isinstance(value, str | PathLike):
         value = value if isinstance(value, list) else selection.convert(value, name)
         return (value if selection.fields is None else selection.fields.apply(value, name)), name
     if name != "retrieved" and is_dataset(value):

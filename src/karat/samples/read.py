@@ -201,9 +201,10 @@ def read_side(value: Any, side: str, selection: Selection | None = None) -> Side
 
 def side_from(loaded: Any, side: str, source: str) -> Side:
     """The rankings or the gold from what was loaded."""
-    if side == "retrieved" and isinstance(loaded, Mapping) and (results := each_query(loaded)) is not None:
-        loaded = results
-    if isinstance(loaded, Mapping) and not _is_columns(loaded, side):
+    by_key = isinstance(loaded, Mapping)
+    if side == "retrieved" and by_key and (results := each_query(loaded)) is not None:
+        loaded, by_key = results, False
+    if by_key and not _is_columns(loaded, side):
         given = list(loaded)
         try:
             ids = as_ids(given)
@@ -252,10 +253,9 @@ def _traced_samples(rows: Rows, source: str, gold: Side) -> Samples:
 
 def _is_columns(value: Mapping[Any, Any], side: str) -> bool:
     """True if a dict has columns by name rather than queries by id."""
-    name = next((name for name in SIDE_NAMES[side] if name in value), None)
-    if name is None:
+    if value.keys().isdisjoint(SIDE_NAMES[side]):
         return False
-    column = value[name]
+    column = value[next(name for name in SIDE_NAMES[side] if name in value)]
     if not isinstance(column, list | tuple):
         return hasattr(column, "tolist")
     first = column[0] if column else []
@@ -336,4 +336,6 @@ def _join(left: Side, right: Side) -> Samples:
 
 def _take(columns: Mapping[str, list[Any]], rows: Sequence[int | None]) -> dict[str, list[Any]]:
     """Columns of one side in the order of the other."""
+    if not columns:
+        return {}
     return {name: [None if row is None else column[row] for row in rows] for name, column in columns.items()}

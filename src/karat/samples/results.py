@@ -60,7 +60,8 @@ def are_responses(column: Iterable[Mapping[Any, Any]]) -> bool:
 
 def is_response(given: Mapping[Any, Any]) -> bool:
     """True if a dict has a list of items under a known key, or holds the outputs of components."""
-    if any(isinstance(given[name], list | tuple | Mapping) for name in given.keys() & _ITEM_KEYS):
+    known = () if given.keys().isdisjoint(_ITEM_KEYS) else given.keys() & _ITEM_KEYS
+    if known and any(isinstance(given[name], list | tuple | Mapping) for name in known):
         return True
     first = list(islice(given.values(), _FIRST))
     if set(map(type, first)) <= _NUMBERS:

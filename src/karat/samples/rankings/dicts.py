@@ -119,8 +119,10 @@ class Dicts:
         self._finite = finite
         gold = (own == own).nonzero()[0]
         query, above = keys.query[gold], above[gold]
-        scores = own[gold].astype(precision_of(c)[1])
-        rounded = break_ties(above, tied[gold].nonzero()[0], Tied(query, scores, gold, keys.key), self._items, c)
+        ties, rounded = tied[gold].nonzero()[0], 0
+        if len(ties):
+            scores = own[gold].astype(precision_of(c)[1])
+            rounded = break_ties(above, ties, Tied(query, scores, gold, keys.key), self._items, c)
         return Found(query, above + 1, gold, depth, rounded)
 
     def _find(self, keys: Keys, depth: Ints, c: Convention) -> Found:

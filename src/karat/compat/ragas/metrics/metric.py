@@ -18,6 +18,7 @@ from karat.conventions.libraries import RAGAS_WITHOUT_LLM
 from karat.errors import BadArgument, InputError, NotJudged
 from karat.judges import Ids, Judge
 from karat.llm import Stop
+from karat.metrics.set_scores import score_sets
 from karat.pipeline import evaluate, score
 from karat.run import Run
 from karat.samples.keys import as_ids
@@ -201,6 +202,10 @@ class ByIds(Metric):
     def single_turn_score(self, sample: SingleTurnSample, callbacks: Any = None) -> float:
         """The score of one sample."""
         retrieved, gold = self._read(sample)
+        if self.convention is Metric.convention:
+            known = score_sets(self.metric, retrieved, gold, self.convention)
+            if known is not None:
+                return known
         return score(self.metric, retrieved, gold, judge=self._judge(()), convention=self.convention)
 
     async def _single_turn_ascore(self, sample: SingleTurnSample, callbacks: Any) -> float:
