@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -23,8 +22,6 @@ _HELP_MS = 150
 _EVAL_MS = 300
 _SMALL = workloads.Size(32, 20)
 _LIBRARIES = "import numpy, polars"
-# pip compiles what it installs. Without a cache of bytecode, Python would compile karat again at every start.
-_ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def measure(what: str) -> list[Outcome]:
@@ -80,7 +77,7 @@ def _medians(*commands: Sequence[str]) -> list[float]:
     for turn in range(_RUNS + 1):
         for command, times in zip(commands, taken, strict=True):
             start = perf_counter()
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=_ENVIRONMENT)
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             if turn:
                 times.append((perf_counter() - start) * 1e3)
     return [median(times) for times in taken]
