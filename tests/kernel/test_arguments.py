@@ -32,7 +32,7 @@ def in_lists(start=None, depth=None, keys=("a", "b")):
 def in_dicts(**given):
     arrays = {"start": np.arange(3), "own": np.zeros(2), "above": np.zeros(2, np.int64), "tied": np.zeros(2, bool)}
     start, *results = (arrays | given).values()
-    return kernel().find_in_dicts([{"a": 1.0}, {"b": 1.0}], ["a", "b"], start, False, False, *results)
+    return kernel().find_in_dicts([{"a": 1.0}, {"b": 1.0}], ["a", "b"], start, False, False, False, *results)
 
 
 def in_texts(start=None, first=0, last=2):
@@ -127,7 +127,7 @@ def test_no_queries():
     none = np.zeros(0, np.int64)
     zero = np.zeros(1, np.int64)
     assert kernel().find_in_lists([], [], zero, none) == bytearray()
-    assert kernel().find_in_dicts([], [], zero, False, False, np.zeros(0), none, np.zeros(0, bool)) is True
+    assert kernel().find_in_dicts([], [], zero, False, False, False, np.zeros(0), none, np.zeros(0, bool)) is True
     assert kernel().find_texts([], zero, [], 0, 0, 7) == bytearray()
 
 

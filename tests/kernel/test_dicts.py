@@ -66,11 +66,13 @@ TIES = [
 ]
 
 
-def found(dicts, keys, *, single=False, numbers=False):
+def found(dicts, keys, *, single=False, numbers=False, check=False):
     """The kernel's own answer: for each key its score, the number of greater scores, and True for a tie."""
     flat = [key for own in keys for key in own]
     own, above, tied = np.empty(len(flat)), np.empty(len(flat), np.int64), np.empty(len(flat), bool)
-    finite = kernel().find_in_dicts(dicts, flat, np.cumsum([0, *map(len, keys)]), single, numbers, own, above, tied)
+    finite = kernel().find_in_dicts(
+        dicts, flat, np.cumsum([0, *map(len, keys)]), single, numbers, check, own, above, tied
+    )
     if finite is None:
         return None
     there = own == own
@@ -109,6 +111,15 @@ PLAIN_SCORES = SCORES.filter(lambda score: not isinstance(score, Score))
 def test_keys_have_their_scores_and_ranks(queries, single, numbers):
     dicts, keys = [scored for scored, _ in queries], [own for _, own in queries]
     assert found(dicts, keys, single=single, numbers=numbers) == defined(dicts, keys, single=single, numbers=numbers)
+
+
+@pytest.mark.parametrize("key", [None, True, False, 1, 0, 1.0])
+def test_keys_that_are_no_ids_are_left_to_the_twin(key):
+    scored = {"a": 2.0, "b": 1.0}
+    for wrong in (scored | {key: 0.5}, {key: 0.5}, {2: 1.0}, {b"a": 1.0}, {Text("a"): 1.0}):
+        assert found([{}, scored, wrong], [[], ["a"], []], check=True) is None
+        assert found([{}, scored, wrong], [[], ["a"], []]) == ([(2.0, 0, False)], True)
+    assert found([{}, scored, {"c": 0.5}], [[], ["a"], []], check=True) == ([(2.0, 0, False)], True)
 
 
 @given(

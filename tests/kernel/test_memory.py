@@ -46,7 +46,7 @@ def in_lists(ranking, keys):
 def in_dicts(scored, keys):
     size = len(keys)
     results = np.empty(size), np.empty(size, np.int64), np.empty(size, bool)
-    return kernel().find_in_dicts([scored, scored], keys, np.array([0, size, size]), False, True, *results)
+    return kernel().find_in_dicts([scored, scored], keys, np.array([0, size, size]), False, True, False, *results)
 
 
 def in_texts(needles, texts):
@@ -168,12 +168,12 @@ def test_the_buffers_of_arrays_are_released():
     references = sys.getrefcount(tied)
     for key in ("a", 1):
         kernel().find_in_lists([["a"]], [key], start, depth)
-        kernel().find_in_dicts([{"a": 1.0}], [key], start, False, False, own, above, tied)
+        kernel().find_in_dicts([{"a": 1.0}], [key], start, False, False, False, own, above, tied)
         kernel().find_texts([key], start, [["a"]], 0, 1, 1)
     with pytest.raises(ValueError, match="expected an aligned array"):
         kernel().find_in_lists([["a"]], ["a"], start, own)
     with pytest.raises(ValueError, match="expected an aligned array"):
-        kernel().find_in_dicts([{"a": 1.0}], ["a"], start, False, False, own, above, np.zeros(9))
+        kernel().find_in_dicts([{"a": 1.0}], ["a"], start, False, False, False, own, above, np.zeros(9))
     with pytest.raises(ValueError, match="expected an aligned array"):
         kernel().find_texts(["a"], own, [["a"]], 0, 1, 1)
     for used in (start, depth, own, above):

@@ -42,10 +42,10 @@ class Same(str):  # noqa: SLOT000
         return self.action()
 
 
-def rank(dicts, keys, *, numbers=True):
+def rank(dicts, keys, *, numbers=True, check=False):
     own, above, tied = np.empty(len(keys)), np.empty(len(keys), np.int64), np.empty(len(keys), bool)
     start = np.array([0, *[len(keys)] * len(dicts)])
-    finite = kernel().find_in_dicts(dicts, keys, start, False, numbers, own, above, tied)
+    finite = kernel().find_in_dicts(dicts, keys, start, False, numbers, check, own, above, tied)
     return finite, own.tolist()
 
 
@@ -76,6 +76,26 @@ def test_a_key_that_says_what_it_equals(equal):
             "convention": "standard(ties=given)",
         }
     )
+
+
+@pytest.mark.parametrize("like", [None, True, False])
+def test_a_key_that_changes_its_dict_while_ids_are_checked(like):
+    scored = {"a": 1.0}
+    dicts = [scored, {"z": 1.0}]
+    changed = []
+
+    def action():
+        changed.append(like)
+        scored.clear()
+        dicts.clear()
+        return False
+
+    scored[Same("x", like, action)] = 2.0
+    with pytest.raises(IndexError):  # the second dict is there no more
+        rank(dicts, ["z"], check=True)
+    assert changed == [like]
+    with pytest.raises(LookupError, match="this key cannot be compared"):
+        rank([{"a": 1.0, Same("x", like, failing): 2.0}], ["a"], check=True)
 
 
 @pytest.mark.parametrize("text", ["5", "a"])
@@ -134,7 +154,7 @@ def search_lists(rankings, depth):
 
 def search_dicts(dicts):
     own = np.zeros(3), np.zeros(3, np.int64), np.zeros(3, bool)
-    return partial(kernel().find_in_dicts, dicts, ["3", "second 39", "third"], np.arange(4), False, False, *own)
+    return partial(kernel().find_in_dicts, dicts, ["3", "second 39", "third"], np.arange(4), False, False, False, *own)
 
 
 def test_ctrl_c_ends_a_search_of_lists(on_signal):

@@ -88,10 +88,24 @@ def test_keys_inside_a_dict_are_checked(item):
         karat.evaluate(retrieved=[{"d1": 3.0, item: 2.0, "d3": 1.0}], gold=[["1"]], metrics="rr")
 
 
-def test_a_truth_value_is_refused_among_many_keys():
+@pytest.mark.parametrize("judge", ["ids", "text", "contains"])
+@pytest.mark.parametrize("later", [True, False, None])
+@pytest.mark.parametrize("first", [True, None, 1.5, ("d",), b"d"], ids=shorten)
+def test_keys_among_many_are_checked(first, later, judge):
     many = {f"d{i}": i / 7 for i in range(1 << 17)}
-    with pytest.raises(karat.InputError, match="is a bool"):
-        karat.evaluate(retrieved=[{"a": 0.0, True: 2.0} | many], gold=[["1"]], metrics="rr")
+    for wrong, item in (({first: 2.0, "a": 1.0}, 1), ({"a": 2.0, "b": 1.0, later: 0.5}, 3)):
+        with pytest.raises(karat.InputError, match=f'query "2": item {item} of retrieved is'):
+            karat.evaluate(retrieved=[many, wrong], gold=[["1"]] * 2, metrics="rr", judge=judge)
+
+
+@pytest.mark.parametrize("keys", [("a", 1), (1, "a"), (0, 1), ("0", "1")], ids=repr)
+def test_integers_among_many_keys_are_ids(keys):
+    many = {f"d{i}": i / 7 for i in range(1 << 17)}
+    other = dict(zip(keys, (2.0, 1.0), strict=True))
+    for retrieved in ([many, other], [other, many]):
+        run = karat.evaluate(retrieved=retrieved, gold=[["1"]] * 2, metrics="rr", judge="ids")
+        expected = 1 / (1 + [str(key) for key in keys].index("1"))
+        assert sorted(run.scores["rr"]) == [0, expected]
 
 
 @pytest.mark.parametrize("item", [item for item in NOT_IDS if not isinstance(item, dict)], ids=shorten)

@@ -591,20 +591,34 @@ rank_gold(Scores *scores, PyObject *dict, PyObject *keys, int64_t begin, int64_t
     return status;
 }
 
+/* Keys that are no ids are unusual: the first one shows the type, and True and False would be found as 1 and 0. */
+static Status
+check_ids(PyObject *dict)
+{
+    PyObject *key, *value, *const others[] = {Py_None, Py_True, Py_False};
+    Py_ssize_t place = 0;
+    if (!PyDict_Next(dict, &place, &key, &value))
+        return PLAIN;
+    int known = !PyUnicode_CheckExact(key);
+    for (int i = 0; known == 0 && i < 3; i++)
+        known = PyDict_Contains(dict, others[i]);
+    return known < 0 ? FAILED : known ? UNUSUAL : PLAIN;
+}
+
 PyDoc_STRVAR(find_in_dicts_doc,
-    "find_in_dicts(dicts, keys, start, single, numbers, own, above, tied)\n--\n\n"
+    "find_in_dicts(dicts, keys, start, single, numbers, check, own, above, tied)\n--\n\n"
     "The score of each gold key, the number of greater ones in its dict, and whether another is equal.\n\n"
     "The last three arguments receive them; the score is NaN if the key is not there. `single` compares in single\n"
-    "precision, `numbers` looks for keys as integers, too. Returns True if all scores are finite, None if the data is\n"
-    "not plain.");
+    "precision, `numbers` looks for keys as integers, too, `check` refuses keys that are no ids. Returns True if all\n"
+    "scores are finite, None if the data is not plain.");
 
 static PyObject *
 find_in_dicts(PyObject *module, PyObject *arguments)
 {
     PyObject *dicts, *keys, *given[4], *result;
-    int single, numbers;
-    if (!PyArg_ParseTuple(arguments, "O!O!OppOOO:find_in_dicts", &PyList_Type, &dicts, &PyList_Type, &keys, &given[0],
-                          &single, &numbers, &given[1], &given[2], &given[3]))
+    int single, numbers, check;
+    if (!PyArg_ParseTuple(arguments, "O!O!OpppOOO:find_in_dicts", &PyList_Type, &dicts, &PyList_Type, &keys, &given[0],
+                          &single, &numbers, &check, &given[1], &given[2], &given[3]))
         return NULL;
     Py_ssize_t queries = PyList_Size(dicts), size = PyList_Size(keys);
     const char *const formats[4] = {INTEGERS, FLOATS, INTEGERS, TRUTH};
@@ -626,6 +640,8 @@ find_in_dicts(PyObject *module, PyObject *arguments)
         Ranks ranks = {views[1].buf, views[2].buf, views[3].buf};
         Py_INCREF(dict); /* `__eq__` of a key may remove it from the list */
         status = rank_gold(&scores, dict, keys, begin, end, numbers, ranks);
+        if (status == PLAIN && check)
+            status = check_ids(dict);
         Py_DECREF(dict);
         work += scores.count * (scores.descending ? 1 : (Py_ssize_t)(end - begin) + 1) + 1;
     }

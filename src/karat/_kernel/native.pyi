@@ -15,6 +15,7 @@ def find_in_dicts(
     start: Ints,
     single: bool,
     numbers: bool,
+    check: bool,
     own: Floats,
     above: Ints,
     tied: Bools,

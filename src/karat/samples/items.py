@@ -75,8 +75,7 @@ def rankings_of(
     With `listed=False` the lists have no order of their own.
     """
     if _all_mappings(column) and not are_responses(column):
-        _check_keys(column, where)
-        return Dicts(column, ids)
+        return _dicts(column, ids, where)
     field = "retrieved" if texts is None else "retrieved_ids"
     lists = _lists(column, where, field)
     later = texts is None and sum(map(len, lists)) > _FEW and have_short_strings(lists)
@@ -316,17 +315,18 @@ def _check_types(types: set[type], column: Sequence[Iterable[Any]], where: Where
         check_items(column, where, field)
 
 
-def _check_keys(column: Sequence[Mapping[Any, Any]], where: Where) -> None:
-    """Refuse keys that are neither ids nor texts.
+def _dicts(column: list[Mapping[Any, Any]], ids: Sequence[str], where: Where) -> Dicts:
+    """The column as dicts of scores; refuses keys that are neither ids nor texts.
 
-    In large data, reading every key would take as long as the evaluation. There the first key of each dict shows the
-    type, and null, True and False are looked up, since True equals 1; other keys that are no ids can match no gold.
+    In large data, keys that are probably strings are checked when the scores are read: see `Dicts.check`.
     """
-    few = sum(map(len, column)) <= _FEW
-    types = item_types(column) if few else {type(next(iter(scored))) for scored in column if scored}
-    _check_types(types, column, where, "retrieved")
-    if not few and any(None in scored or True in scored or False in scored for scored in column):
-        check_items(column, where, "retrieved")
+    if sum(map(len, column)) <= _FEW:
+        _check_types(item_types(column), column, where, "retrieved")
+        return Dicts(column, ids)
+    rankings = Dicts(column, ids, checked=False)
+    if not isinstance(next(chain.from_iterable(column)), str):
+        rankings.check()
+    return rankings
 
 
 def _lists(column: list[Any], where: Where, field: str) -> list[Sequence[Any]]:

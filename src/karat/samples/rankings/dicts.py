@@ -17,7 +17,7 @@ from karat._kernel import kernel
 from karat.conventions import Convention
 from karat.errors import InputError
 from karat.samples.columns import SCORES, Field, Found, Keys, bad_number
-from karat.samples.keys import as_id, number_of, short_id, spellings
+from karat.samples.keys import are_usual, as_id, by_id, check_items, number_of, short_id, spellings
 from karat.samples.notes import Note
 from karat.samples.rankings.score_order import (
     Matrix,
@@ -57,9 +57,11 @@ class Dicts:
     plain = True
     notes: tuple[Note, ...] = ()
 
-    def __init__(self, dicts: list[Scored], ids: Sequence[str]) -> None:
+    def __init__(self, dicts: list[Scored], ids: Sequence[str], *, checked: bool = True) -> None:
+        """With `checked=False` the keys are checked when they are first read."""
         self.dicts = dicts
         self.ids = ids
+        self._checked = checked
         self._finite: bool | None = None
         """True if `find` has read all scores, and none is infinite."""
 
@@ -79,7 +81,7 @@ class Dicts:
     def take(self, rows: Sequence[int | None]) -> Dicts:
         """The rankings of these rows, in this order; None is a missing ranking."""
         dicts: list[Scored] = [{} if row is None else self.dicts[row] for row in rows]
-        return Dicts(dicts, ["" if row is None else self.ids[row] for row in rows])
+        return Dicts(dicts, ["" if row is None else self.ids[row] for row in rows], checked=self._checked)
 
     def without(self, ids: Sequence[Collection[str]]) -> tuple[Dicts, int]:
         """The rankings, each without the items of the given ids, and the number of items removed."""
@@ -89,7 +91,21 @@ class Dicts:
             if out := [key for key in spellings(own) if key in scored]:
                 dicts[row] = {item: score for item, score in scored.items() if item not in out}
                 removed += len(out)
-        return Dicts(dicts, self.ids), removed
+        return Dicts(dicts, self.ids, checked=self._checked), removed
+
+    def check(self) -> None:
+        """Refuse keys that are neither ids nor texts.
+
+        To read every key would take as long as the evaluation. The first key of each dict shows the type, and null,
+        True and False are looked up, since True equals 1; other keys that are no ids can match no gold.
+        """
+        if self._checked:
+            return
+        types = {type(next(iter(scored))) for scored in self.dicts if scored}
+        usual = are_usual(types, self.dicts)
+        if not usual or any(None in scored or True in scored or False in scored for scored in self.dicts):
+            check_items(self.dicts, by_id(self.ids), "retrieved")
+        self._checked = True
 
     def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]]:
         """The scores of each query, best first."""
@@ -97,6 +113,7 @@ class Dicts:
 
     def each(self, field: Field, c: Convention) -> Iterator[list[str]]:
         """The items of each query, best first."""
+        self.check()
         for query in range(len(self)):
             ids, scores = self._items(query)
             yield [ids[i] for i in order(scores, ids, c)]
@@ -113,10 +130,11 @@ class Dicts:
             return None
         own, above, tied = np.empty(len(keys.key)), np.empty(len(keys.key), np.int64), np.empty(len(keys.key), bool)
         single = c.scores == "single"
-        finite = native.find_in_dicts(self.dicts, keys.key, keys.start, single, keys.numbers, own, above, tied)
+        check = not self._checked
+        finite = native.find_in_dicts(self.dicts, keys.key, keys.start, single, keys.numbers, check, own, above, tied)
         if finite is None:
             return None
-        self._finite = finite
+        self._finite, self._checked = finite, True
         gold = (own == own).nonzero()[0]
         query, above = keys.query[gold], above[gold]
         ties, rounded = tied[gold].nonzero()[0], 0
@@ -127,6 +145,7 @@ class Dicts:
 
     def _find(self, keys: Keys, depth: Ints, c: Convention) -> Found:
         """The same without the kernel: one block is sorted while the next is read."""
+        self.check()
         self._finite = True
         found: list[Found] = []
         waiting: tuple[_Block, Callable[[], None]] | None = None
