@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from functools import reduce
 from time import sleep
 
 import numpy as np
@@ -25,7 +26,9 @@ from support.waiting import wait_until
 pytest.importorskip("pyspark", reason="pyspark is not installed: the group spark")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # pyspark warns of a newer pandas as it is imported
+    import karat.scale.spark as spark_way
     from karat.scale.spark import evaluate
+    from karat.scale.spark import tables as spark_tables
     from karat.scale.spark.tables import session
 
 pytestmark = [
@@ -97,6 +100,27 @@ def test_long_tables(spark, tmp_path):
     memory = karat.evaluate(run, METRICS, gold=gold)
     assert memory.provenance.extra == memory.provenance.missing == 5
     check(found, memory, tmp_path)
+
+
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_long_tables_in_the_order_of_their_queries_are_not_grouped(spark, tmp_path, partitions, monkeypatch):
+    """Scored where they are: the results are those of memory, and of the other way."""
+    run, gold = long_tables()
+    run = run.sort("query_id", maintain_order=True)
+    tables = [spark.createDataFrame(frame.to_arrow()).coalesce(1) for frame in (run, gold)]
+    sizes = [len(run) // 7 * part for part in range(partitions)]
+    parts = [spark.createDataFrame(run[begin : end or None].to_arrow()).coalesce(1) for begin, end in
+             zip(sizes, [*sizes[1:], None], strict=True)]  # fmt: skip
+    table = reduce(type(tables[0]).union, parts)
+    memory = karat.evaluate(run, METRICS, gold=gold)
+    grouped = spark_way._grouped
+    monkeypatch.setattr(spark_way, "_grouped", None)
+    check(evaluate(table, METRICS, gold=tables[1]), memory, tmp_path)
+    assert evaluate(table, METRICS, gold=tables[1], max_queries=10).scores.count() == len(memory)
+    monkeypatch.setattr(spark_way, "_grouped", grouped)
+    for name, value in (("_MOST_GOLD_ROWS", 1), ("_MOST_GOLD", 1)):  # more gold than each task gets
+        monkeypatch.setattr(spark_tables, name, value)
+        check(evaluate(table, METRICS, gold=tables[1]), memory, tmp_path)
 
 
 def test_long_tables_with_records_and_unusual_column_names(spark):

@@ -1,6 +1,7 @@
 """Evaluation on a Spark cluster: tables in, a table of scores and a run out.
 
-Spark groups the rows of each query and passes them as Arrow batches to `Plan.evaluate`, like every other route.
+Spark passes the rows of whole queries as Arrow batches to `Plan.evaluate`, like every other route. Long tables are
+scored where they are if the rows of a query follow each other (`in_place.py`); otherwise Spark groups them by query.
 Only what the run stores is collected on the driver.
 """
 
@@ -26,10 +27,13 @@ from karat.run.stored_items import stored_ranks
 from karat.samples.answerable import ANSWERABLE
 from karat.samples.field_map import FieldMap, Fields
 from karat.samples.notes import Note
-from karat.scale.spark.executor import FAILURE, PART, QUERY, ROW, Delivery, Work
+from karat.scale.spark.executor import FAILURE, PART, QUERY, ROW, Delivery, Work, frame_of
+from karat.scale.spark.in_place import InPlace, open_block
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from karat.scale.spark.tables import Counted, Prepared
 
 _MAX_QUERIES = 200_000
 _COALESCE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
@@ -99,7 +103,8 @@ def evaluate(
         if chosen is not None:
             chosen.check()
         prepared = prepare(data, gold)
-        queries = count_queries(prepared)
+        counted = count_queries(prepared)
+        queries = counted.queries
         plan = replace(plan.with_judge_for(look(prepared)), stored=stored_ranks(plan.metrics, queries))
         marked = any(ANSWERABLE in table.columns for table in (data, gold) if table is not None)
         plan = replace(plan, raw_scores=marked)
@@ -107,7 +112,7 @@ def evaluate(
         columns = tuple(name for metric in plan.metrics for name in metric.names)
         share = min(max_queries / max(queries, 1), 1.0)
         work = Work(_packed(plan), columns, prepared.names, prepared.long, share)
-        scores, deliveries = _evaluated(prepared.table, work)
+        scores, deliveries = _in_place(prepared, work, counted) or _grouped(prepared, work)
         try:
             check_queries(prepared, sum(one.shared for one in deliveries), sum(one.nameless for one in deliveries))
             run = _run(deliveries, queries)
@@ -119,8 +124,44 @@ def evaluate(
             raise
 
 
-def _evaluated(table: DataFrame, work: Work) -> tuple[DataFrame, list[Delivery]]:
-    """The table of scores, and the parts of the run."""
+def _in_place(prepared: Prepared, work: Work, counted: Counted) -> tuple[DataFrame, list[Delivery]] | None:
+    """The table of scores and the parts of the run; None if the rows of a query do not follow each other."""
+    import pyarrow as pa
+
+    from karat.scale.spark.tables import small_gold
+
+    gold = small_gold(prepared, counted)
+    if gold is None:
+        return None
+    content = pa.BufferOutputStream()
+    with pa.ipc.new_stream(content, gold.schema) as stream:
+        stream.write_table(gold)
+    run = prepared.sides_by_query[0]
+    evaluated, pieces = _on_executors(run, InPlace(work, content.getvalue().to_pybytes()), work)
+    try:
+        left = open_block(pieces, frame_of(gold.to_batches()))
+        if left is None:
+            return None
+        delivery, rows = work.evaluated(left, work.plan())
+        scores = _scores(evaluated)
+        if rows.num_rows:
+            scores = scores.unionByName(run.sparkSession.createDataFrame(pa.Table.from_batches([rows])).drop(ROW, PART))
+        return _cached(scores), [*(piece.delivery for piece in pieces), delivery]
+    finally:
+        evaluated.unpersist()
+
+
+def _grouped(prepared: Prepared, work: Work) -> tuple[DataFrame, list[Delivery]]:
+    """The table of scores and the parts of the run of any table."""
+    evaluated, deliveries = _on_executors(prepared.table, work, work)
+    try:
+        return _cached(_scores(evaluated)), deliveries
+    finally:
+        evaluated.unpersist()
+
+
+def _on_executors(table: DataFrame, call: Work | InPlace, work: Work) -> tuple[DataFrame, list[Any]]:
+    """The rows that executors return, cached, and what they deliver to the driver."""
     from pyspark.sql.types import BinaryType, DoubleType, LongType, StringType, StructField, StructType
 
     schema = StructType(
@@ -134,14 +175,24 @@ def _evaluated(table: DataFrame, work: Work) -> tuple[DataFrame, list[Delivery]]
     )
     # Cached while it is read twice: nothing is judged again unless an executor is lost.
     with _few_partitions(table.sparkSession):
-        evaluated = table.mapInArrow(work.__call__, schema).persist()
+        evaluated = table.mapInArrow(call.__call__, schema).persist()
     try:
-        packed = evaluated.select(PART).where(evaluated[PART].isNotNull()).collect()
-        scores = evaluated.where(evaluated[ROW].isNotNull()).drop(ROW, PART).persist()
-        scores.count()
-    finally:
+        delivered = evaluated.select(PART).where(evaluated[PART].isNotNull()).collect()
+    except BaseException:
         evaluated.unpersist()
-    return scores, [pickle.loads(row[0]) for row in packed]  # noqa: S301  # by executors of this very session
+        raise
+    return evaluated, [pickle.loads(row[0]) for row in delivered]  # noqa: S301  # by executors of this very session
+
+
+def _scores(evaluated: DataFrame) -> DataFrame:
+    """The rows that hold the scores of a query."""
+    return evaluated.where(evaluated[ROW].isNotNull()).drop(ROW, PART)
+
+
+def _cached(scores: DataFrame) -> DataFrame:
+    cached = scores.persist()
+    cached.count()
+    return cached
 
 
 @contextmanager

@@ -32,6 +32,35 @@ _BLOCK = 1 << 25
 """The bytes of a block of rows, before they become Python objects."""
 
 
+class Block(NamedTuple):
+    """All rows of some queries, or None where there are none: the query, the number of the row, and the row itself."""
+
+    gold: pl.DataFrame | None
+    """The gold; the whole rows if results and gold are one table."""
+    run: pl.DataFrame | None = None
+    """The results, without the number, if they are a table of their own."""
+
+    @property
+    def queries(self) -> pl.Series:
+        """The ids of the queries, those of the gold first."""
+        import polars as pl
+
+        return pl.concat([side[KEY] for side in self if side is not None]).unique(maintain_order=True)
+
+    def of(self, queries: pl.Series) -> Block:
+        """The rows of some of the queries."""
+        return Block(*(None if side is None else side.filter(side[KEY].is_in(queries.implode())) for side in self))
+
+    def first_rows(self) -> dict[str, int]:
+        """The first row of each query of the gold."""
+        import polars as pl
+
+        if self.gold is None:
+            return {}
+        first = self.gold.group_by(KEY).agg(pl.col(ROW).min())
+        return dict(zip(first[KEY].to_list(), first[ROW].to_list(), strict=True))
+
+
 class Delivery(NamedTuple):
     """The parts of a run from one block, and the first row of each of their queries in the table."""
 
@@ -61,84 +90,117 @@ class Work(NamedTuple):
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of all queries of a partition."""
+        plan = self.plan()
+        for frame in blocks(batches, HASH if self.long else None):
+            nameless = frame[KEY].null_count()
+            named = frame.filter(frame[KEY].is_not_null()) if nameless else frame
+            given = _in_order(named) if self.long else named
+            block = Block(_rows_of(given, GOLD), _rows_of(given, RUN).drop(ROW)) if self.names else Block(given)
+            delivery, rows = self.evaluated(block, plan)
+            yield self.carrier(delivery._replace(nameless=nameless))
+            yield rows
+
+    def plan(self) -> Plan:
+        """The plan; refuses an executor with another version of karat."""
         if self.version != __version__:
             raise Unavailable(f"an executor has karat {__version__}, the driver {self.version}")
         plan: Plan = pickle.loads(self.content)  # noqa: S301  # packed by the driver
-        for frame in _blocks(batches, long=self.long):
-            yield self._evaluated(frame, plan)
+        return plan
 
-    def _evaluated(self, frame: pl.DataFrame, plan: Plan) -> pa.RecordBatch:
-        import polars as pl
-
-        nameless = frame[KEY].null_count()
-        frame = frame.filter(frame[KEY].is_not_null())
-        done = list(self._parts(frame, plan)) if len(frame) else []
+    def evaluated(self, block: Block, plan: Plan) -> tuple[Delivery, pa.RecordBatch]:
+        """What the driver needs of a block, and one row per query."""
+        done = list(self._parts(block, plan)) if len(block.queries) else []
         parts = [part for part, _ in done if part is not None]
         held = [_sampled(part, self.share) for part in parts]
-        scored = frame.filter(frame[GOLD].is_not_null()) if self.names else frame
-        begin = scored.group_by(KEY).agg(pl.col(ROW).min())
-        first = dict(zip(begin[KEY].to_list(), begin[ROW].to_list(), strict=True))
-        shared = set(first).intersection(frame.filter(frame[RUN].is_not_null())[KEY].unique()) if self.names else first
+        first = block.first_rows()
+        of_run = set(first) if not self.names else set() if block.run is None else set(block.run[KEY].unique())
         delivery = Delivery(
             [part for part in held if len(part.ids)],
             [first[query] for part in held for query in part.ids],
             sum(extra for _, extra in done),
-            len(shared),
-            nameless,
+            len(of_run.intersection(first)),
         )
-        return self._rows(parts, first, pickle.dumps(delivery))
+        return delivery, self._rows(parts, first)
 
-    def _rows(self, parts: Sequence[Run], first: Mapping[str, int], delivery: bytes) -> pa.RecordBatch:
-        """One row per query, after one row that carries the parts of the run to the driver."""
+    def _rows(self, parts: Sequence[Run], first: Mapping[str, int]) -> pa.RecordBatch:
+        """One row per query."""
         import pyarrow as pa
 
         ids = [query for part in parts for query in part.ids]
         failed = [part.all_hits.failed.get(row) for part in parts for row in range(len(part.ids))]
-        scores = {name: np.concatenate([[np.nan], *(part.columns[name] for part in parts)]) for name in self.columns}
+        nothing = np.zeros(0)
+        scores = {name: np.concatenate([nothing, *(part.columns[name] for part in parts)]) for name in self.columns}
         return pa.RecordBatch.from_pydict(
             {
-                QUERY: pa.array([None, *ids], pa.string()),
+                QUERY: pa.array(ids, pa.string()),
                 **{name: pa.array(values, pa.float64(), mask=np.isnan(values)) for name, values in scores.items()},
-                FAILURE: pa.array([None, *failed], pa.string()),
-                ROW: pa.array([None, *(first[query] for query in ids)], pa.int64()),
-                PART: pa.array([delivery, *[None] * len(ids)], pa.binary()),
+                FAILURE: pa.array(failed, pa.string()),
+                ROW: pa.array([first[query] for query in ids], pa.int64()),
+                PART: pa.nulls(len(ids), pa.binary()),
             }
         )
 
-    def _parts(self, frame: pl.DataFrame, plan: Plan) -> Iterator[tuple[Run | None, int]]:
+    def carrier(self, content: object) -> pa.RecordBatch:
+        """One row that carries something else to the driver."""
+        import pyarrow as pa
+
+        types = {
+            QUERY: pa.string(),
+            **dict.fromkeys(self.columns, pa.float64()),
+            FAILURE: pa.string(),
+            ROW: pa.int64(),
+        }
+        nothing = {name: pa.nulls(1, kind) for name, kind in types.items()}
+        return pa.RecordBatch.from_pydict({**nothing, PART: pa.array([pickle.dumps(content)], pa.binary())})
+
+    def _parts(self, block: Block, plan: Plan) -> Iterator[tuple[Run | None, int]]:
         """The parts of a block, each with the number of its queries without gold. A block that fails is halved."""
         samples: Samples | None = None
         try:
-            samples, extra = self.read(frame)
+            samples, extra = self.read(block)
             yield (None if samples is None else plan.with_hint(plan.evaluate(samples), samples)), extra
         except Exception as error:  # noqa: BLE001  # raised by a custom judge or metric, or by the data: reported in the rows
-            keys = frame[KEY].unique(maintain_order=True)
-            if len(keys) == 1:
-                yield _failure(keys[0], samples, plan, error), 0
+            queries = block.queries
+            if len(queries) == 1:
+                yield _failure(queries[0], samples, plan, error), 0
                 return
-            half = len(keys) // 2
-            for some in (keys[:half], keys[half:]):
-                yield from self._parts(frame.filter(frame[KEY].is_in(some.implode())), plan)
+            half = len(queries) // 2
+            for some in (queries[:half], queries[half:]):
+                yield from self._parts(block.of(some), plan)
 
-    def read(self, frame: pl.DataFrame) -> tuple[Samples | None, int]:
+    def read(self, block: Block) -> tuple[Samples | None, int]:
         """The samples of a block, and the number of queries that were left out because they have no gold."""
         if not self.names:
-            given = frame.drop(KEY, ROW)
-            return read_samples(given), 0
-        gold = _side(frame, GOLD, self.names[GOLD])
-        run = _side(frame, RUN, self.names[RUN])
+            assert block.gold is not None
+            return read_samples(block.gold.drop(KEY, ROW)), 0
+        gold, run = self._side(block.gold, GOLD), self._side(block.run, RUN)
+        if gold is None:
+            return None, 0 if run is None else run[self.names[RUN]].n_unique()
+        if run is None:
+            return _all_missing(gold), 0
         wanted = run.filter(run[self.names[RUN]].is_in(gold[self.names[GOLD]].unique().implode()))
         extra = run[self.names[RUN]].n_unique() - wanted[self.names[RUN]].n_unique()
-        if not len(gold):
-            return None, extra
         if not len(wanted):
             return _all_missing(gold), extra
         samples = read_samples(retrieved=wanted, gold=gold)
         return replace(samples, reading=replace(samples.reading, extra=0)), extra
 
+    def _side(self, rows: pl.DataFrame | None, side: str) -> pl.DataFrame | None:
+        """The results or the gold as they were given, with their query id."""
+        import polars as pl
 
-def _blocks(batches: Iterator[pa.RecordBatch], *, long: bool) -> Iterator[pl.DataFrame]:
-    """Frames of whole queries, of about equal size."""
+        if rows is None or not len(rows):
+            return None
+        return rows.select(pl.col(KEY).alias(self.names[side]), pl.col(side)).unnest(side)
+
+
+def _rows_of(frame: pl.DataFrame, side: str) -> pl.DataFrame:
+    """The rows in which there are results, or gold."""
+    return frame.filter(frame[side].is_not_null()).select(KEY, ROW, side)
+
+
+def blocks(batches: Iterator[pa.RecordBatch], together: str | None) -> Iterator[pl.DataFrame]:
+    """Frames of about equal size; consecutive rows that are equal in one column stay together."""
     import polars as pl
 
     rest: list[pl.DataFrame] = []
@@ -147,43 +209,34 @@ def _blocks(batches: Iterator[pa.RecordBatch], *, long: bool) -> Iterator[pl.Dat
         rows = max(1, min(batch.num_rows, int(batch.num_rows * _BLOCK / max(batch.nbytes, 1))))
         for begin in range(0, batch.num_rows, rows):
             piece = batch.slice(begin, rows)
-            rest.append(_frame(piece))
+            rest.append(frame_of([piece]))
             size += piece.nbytes
             if size < _BLOCK:
                 continue
             frame = pl.concat(rest)
-            last = int((frame[HASH] != frame[HASH][-1]).sum()) if long else len(frame)
+            last = len(frame) if together is None else int(frame[together].ne_missing(frame[together][-1]).sum())
             if last:
-                yield _in_order(frame[:last], long=long)
+                yield frame[:last]
                 rest, size = [frame[last:]], 0
     if rest and len(frame := pl.concat(rest)):
-        yield _in_order(frame, long=long)
+        yield frame
 
 
-def _in_order(frame: pl.DataFrame, *, long: bool) -> pl.DataFrame:
+def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
     """The rows of each query in the order of their table; most are in that order after Spark's sort, too."""
-    if not long:
-        return frame
     hashes, row = frame[HASH].to_numpy(), frame[ROW].to_numpy()
     ordered = (hashes[1:] > hashes[:-1]) | ((hashes[1:] == hashes[:-1]) & (row[1:] > row[:-1]))
     return frame if ordered.all() else frame.sort(HASH, ROW)
 
 
-def _frame(batch: pa.RecordBatch) -> pl.DataFrame:
+def frame_of(batches: Sequence[pa.RecordBatch]) -> pl.DataFrame:
+    """The rows of Arrow batches."""
     import polars as pl
     import pyarrow as pa
 
-    frame = pl.from_arrow(pa.Table.from_batches([batch]))
+    frame = pl.from_arrow(pa.Table.from_batches(batches))
     assert isinstance(frame, pl.DataFrame)
     return frame
-
-
-def _side(frame: pl.DataFrame, side: str, query: str) -> pl.DataFrame:
-    """The rows of the results or of the gold, with their query id."""
-    import polars as pl
-
-    there = frame.filter(frame[side].is_not_null())
-    return there.select(pl.col(KEY).alias(query), pl.col(side)).unnest(side)
 
 
 def _all_missing(gold: pl.DataFrame) -> Samples:

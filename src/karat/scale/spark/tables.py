@@ -28,12 +28,15 @@ from karat.scale.spark.executor import GOLD, HASH, KEY, ROW, RUN
 
 if TYPE_CHECKING:
     import polars as pl
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
 T = TypeVar("T")
 _SAMPLED_ROWS = 200
 _PLACES = {"retrieved": ("score", "rank"), "gold": ("grade", "score")}
 _NOT_IDS = ("array", "map", "struct", "boolean", "binary", "date", "timestamp", "decimal")
+_MOST_GOLD_ROWS, _MOST_GOLD = 1_000_000, 1 << 26
+"""The rows and bytes of gold up to which every task has all of it."""
 _COMPARED = 10_000
 """The number of query ids of each side that are compared if none is in both."""
 
@@ -49,8 +52,20 @@ class Prepared(NamedTuple):
     """The tables as given: one, or results and gold."""
     retrieved: DataFrame | None = None
     """The ids of the queries of the results, if the gold is a table of its own."""
-    long: bool = False
-    """True if there is one row per item rather than per query."""
+    sides_by_query: tuple[DataFrame, ...] = ()
+    """The rows of results and gold as executors need them, if there is one row per item."""
+
+    @property
+    def long(self) -> bool:
+        """True if there is one row per item rather than per query."""
+        return bool(self.sides_by_query)
+
+
+class Counted(NamedTuple):
+    """The number of queries to score, and of the rows that they have in the gold."""
+
+    queries: int
+    rows: int
 
 
 def prepare(data: Any, gold: Any) -> Prepared:
@@ -100,20 +115,34 @@ def look(prepared: Prepared) -> Samples:
     return Samples(ids=gold.ids or [], retrieved=run.data, gold=gold.data)
 
 
-def count_queries(prepared: Prepared) -> int:
+def count_queries(prepared: Prepared) -> Counted:
     """The number of queries to score; refuses rows without an id, and two rows where one is expected."""
     from pyspark.sql import functions as F  # noqa: N812
 
     each = prepared.ids.groupBy(KEY).count()
     given = each[KEY].isNotNull()
-    queries, rows, nameless = each.agg(
-        F.count(KEY), F.max(F.when(given, each["count"])), F.sum(F.when(~given, each["count"]))
+    queries, most, rows, nameless = each.agg(
+        F.count(KEY),
+        F.max(F.when(given, each["count"])),
+        F.sum(F.when(given, each["count"])),
+        F.sum(F.when(~given, each["count"])),
     ).collect()[0]
     _refuse_nameless(nameless or 0, "data" if len(prepared.sides) == 1 else "gold")
-    if not prepared.long and (rows or 0) > 1:
+    if not prepared.long and (most or 0) > 1:
         twice = each.where(given & (each["count"] > 1)).limit(1).collect()[0][0]
-        raise InputError(f'{rows} rows have the same query "{twice}"; expected one')
-    return int(queries)
+        raise InputError(f'{most} rows have the same query "{twice}"; expected one')
+    return Counted(int(queries), int(rows or 0))
+
+
+def small_gold(prepared: Prepared, counted: Counted) -> pa.Table | None:
+    """The gold of a long table, if every task can have all of it."""
+    if not prepared.long or counted.rows > _MOST_GOLD_ROWS:
+        return None
+    gold = prepared.sides_by_query[1]
+    some = gold.limit(_SAMPLED_ROWS).toArrow()
+    if some.nbytes * counted.rows > _MOST_GOLD * max(some.num_rows, 1):
+        return None
+    return gold.toArrow()
 
 
 def check_queries(prepared: Prepared, shared: int, nameless: int) -> None:
@@ -196,7 +225,8 @@ def _long(run: DataFrame, gold: DataFrame) -> Prepared:
     ]
     both = sides[0].unionByName(sides[1], allowMissingColumns=True)
     table = both.repartition(KEY).sortWithinPartitions(HASH)  # sorting by one number is the fastest sort
-    return Prepared(table, names, sides[0].select(KEY), (run, gold), sides[1].select(KEY), long=True)
+    by_query = (sides[1].select(KEY, RUN), sides[0].select(KEY, ROW, GOLD))
+    return Prepared(table, names, sides[0].select(KEY), (run, gold), sides[1].select(KEY), by_query)
 
 
 def _needed(table: DataFrame, side: str) -> list[str]:
