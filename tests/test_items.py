@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
+from itertools import pairwise
 from math import inf
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
+from karat._internal.arrays import starts
+from karat.conventions import STANDARD
 from karat.run.stored_items import GoldText, Retrieved, StorageLimits, cut_texts, stored_ranks
+from karat.run.top_items import top_items
+from karat.samples.rankings.score_order import order
+from karat.samples.rankings.table import Table
 from karat.scale.memory import MemoryLimits
 from support.limits import evaluate_within
 
@@ -55,6 +62,31 @@ def test_records_keep_every_field(tmp_path):
     assert run.items("r").retrieved == []
     assert run.items("r").gold == [GoldText("a", None, None, 1.0, "a", 0, True)]
     assert [back(run, tmp_path).items(q) for q in run.ids] == [run.items(q) for q in run.ids]
+
+
+FEW_SCORES = st.sampled_from([-inf, -1e300, 0.0, 1.0, 1.0 + 1e-9, 2.0, 1e300, inf])
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(
+        st.lists(FEW_SCORES, max_size=6) | st.lists(st.floats(allow_nan=False), max_size=12), min_size=1, max_size=5
+    ),
+    st.integers(1, 7),
+    st.sampled_from(["id_descending", "id_ascending", "given"]),
+    st.sampled_from(["single", "double"]),
+)
+def test_the_top_items_of_a_table_are_the_first_of_each_sorted_ranking(rankings, ranks, ties, scores):
+    """Many rankings are looked at together; ties, infinities and short rankings among them."""
+    c = replace(STANDARD, name="own", ties=ties, scores=scores)
+    flat = [score for own in rankings for score in own]
+    ids = [f"d{i * 7 % 11}-{i}" for i in range(len(flat))]
+    start = starts(np.array([len(own) for own in rankings]))
+    table = Table(pl.Series(ids, dtype=pl.String), start, pl.Series(flat, dtype=pl.Float64))
+    found = top_items(table, ["id"], c, ranks)
+    for query, (begin, end) in enumerate(pairwise(start.tolist())):
+        best = order(flat[begin:end], ids[begin:end], c)[:ranks]
+        assert [column[query] for column in found] == [[ids[begin + i] for i in best], [flat[begin + i] for i in best]]
 
 
 @pytest.mark.parametrize("judge", ["ids", "exact", "text", "contains", "fuzzy"])

@@ -123,6 +123,41 @@ def test_long_tables_in_the_order_of_their_queries_are_not_grouped(spark, tmp_pa
         check(evaluate(table, METRICS, gold=tables[1]), memory, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("texts", "most_rows", "unlimited"), [(False, 1000, True), (True, 1000, False), (False, 0, False)]
+)
+def test_the_bytes_of_a_batch_have_no_limit_if_rows_are_small_and_limited(
+    spark, texts, most_rows, unlimited, monkeypatch
+):
+    """For Spark adds them up after each row. The user's own settings are there again afterwards."""
+    run, gold = long_tables()
+    if texts:
+        run = run.with_columns(text=pl.format("text of {}", "doc_id"))
+    tables = [spark.createDataFrame(frame.to_arrow()) for frame in (run, gold)]
+    (limit,) = spark_way.SMALL_ROWS
+    chosen = {limit: "123456", spark_way._MOST_ROWS: str(most_rows)}
+    seen, on_executors = [], type(tables[0]).toArrow
+    monkeypatch.setattr(
+        type(tables[0]), "toArrow", lambda table: seen.append(spark.conf.get(limit)) or on_executors(table)
+    )
+    with spark_way.settings(spark, chosen):
+        assert len(evaluate(*tables[:1], METRICS, gold=tables[1]).run) == 40
+        assert spark.conf.get(limit) == "123456"
+    assert (spark_way.SMALL_ROWS[limit] in seen) == unlimited
+    assert spark.conf.get(limit) != "123456"
+
+
+def test_the_table_of_scores_of_a_sample_is_that_of_the_whole_run(spark):
+    """Executors return its rows only if the run does not hold all queries."""
+    tables = [spark.createDataFrame(frame.to_arrow()) for frame in long_tables()]
+    some, every = (evaluate(tables[0], METRICS, gold=tables[1], max_queries=most).scores for most in (10, 100))
+    assert some.schema == every.schema
+    assert sorted(some.collect()) == sorted(every.collect())
+    assert some.is_cached
+    assert not every.is_cached
+    some.unpersist()
+
+
 def test_long_tables_with_records_and_unusual_column_names(spark):
     run, gold = long_tables()
     run = run.with_columns(pl.format("text of {}", "doc_id").alias("text"), pl.lit("x").alias("meta.a `b"))

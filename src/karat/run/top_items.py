@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, repeat
 from typing import Any
 
 import numpy as np
 
-from karat._internal.arrays import Floats
+from karat._internal.arrays import Bools, Floats, Ints, starts
 from karat._kernel import kernel
 from karat.conventions import Convention
 from karat.judges import Judge
@@ -17,7 +17,7 @@ from karat.judges.matches import identities
 from karat.samples import Field, Rankings, Samples
 from karat.samples.keys import as_id, without_copies
 from karat.samples.rankings.dicts import Dicts
-from karat.samples.rankings.score_order import order, precision_of
+from karat.samples.rankings.score_order import ScoreArray, as_rows, blocks, order, precision_of
 from karat.samples.rankings.table import Table
 
 Columns = list[list[Sequence[Any]]]
@@ -40,8 +40,42 @@ def _by_score(rankings: Dicts | Table, c: Convention, ranks: int) -> Iterator[tu
     if isinstance(rankings, Dicts):
         yield from (best_of_dict(rankings, query, c, ranks) for query in range(len(rankings)))
         return
-    for a, b in pairwise(rankings.start.tolist()):
-        yield _best_of(rankings.item[a:b].to_list(), rankings.scores_in(a, b), c, ranks)
+    assert rankings.scores is not None
+    depth = np.diff(rankings.start)
+    every = np.concatenate([np.zeros(0, np.int64), *_best_of_table(rankings, depth, c, ranks)])
+    items, scores = rankings.item.gather(every).to_list(), rankings.scores.gather(every).to_list()
+    for begin, end in pairwise(starts(np.minimum(depth, ranks)).tolist()):
+        yield items[begin:end], scores[begin:end]
+
+
+def _best_of_table(rankings: Table, depth: Ints, c: Convention, ranks: int) -> Iterator[Ints]:
+    """The rows of the top items, for many rankings at once; those with ties are looked at one by one."""
+    start = rankings.start
+    for first, last in blocks(depth):
+        flat = rankings.scores_in(start[first], start[last]).astype(precision_of(c)[1])
+        for begin, matrix in as_rows(flat, depth[first:last], first):
+            own = slice(begin, begin + len(matrix))
+            looked_at = min(ranks + 1, matrix.shape[1])  # one more shows a tie at the end
+            place, tied = _greatest(matrix, looked_at, depth[own])
+            rows = start[own, None] + place[:, :ranks]
+            for i in tied.nonzero()[0].tolist():
+                a, b = start[begin + i : begin + i + 2].tolist()
+                best = a + _best_rows(rankings.scores_in(a, b), rankings.item[a:b].gather, c, ranks)
+                rows[i, : len(best)] = best
+            yield rows[np.arange(rows.shape[1]) < depth[own, None]]
+
+
+def _greatest(matrix: ScoreArray, size: int, depth: Ints) -> tuple[Ints, Bools]:
+    """The places of the greatest scores in each row, the greatest first, and true if two of them are equal."""
+    if size == 0:
+        return np.zeros((len(matrix), 0), np.int64), np.zeros(len(matrix), bool)
+    last = matrix.shape[1] - size
+    place = np.argpartition(matrix, last, axis=1)[:, last:]
+    best = np.take_along_axis(matrix, place, 1)
+    by_score = best.argsort(axis=1)[:, ::-1]
+    best = np.take_along_axis(best, by_score, 1)
+    equal = (best[:, 1:] == best[:, :-1]) & (np.arange(1, size) <= depth[:, None])  # the padding may equal a score
+    return np.take_along_axis(place, by_score, 1), equal.any(axis=1)
 
 
 def best_of_dict(rankings: Dicts, query: int, c: Convention, ranks: int) -> tuple[list[Any], list[float]]:
@@ -50,22 +84,23 @@ def best_of_dict(rankings: Dicts, query: int, c: Convention, ranks: int) -> tupl
     if (native := kernel()) is not None and (found := native.best_of_dict(scored, ranks, c.scores == "single")):
         best: tuple[list[Any], list[float]] = found
         return best
-    return _best_of(list(scored), rankings.scores(query), c, ranks)
+    names, scores = list(scored), rankings.scores(query)
+    rows = _best_rows(scores, lambda some: [names[i] for i in some.tolist()], c, ranks)
+    return [names[i] for i in rows.tolist()], scores[rows].tolist()
 
 
-def _best_of(names: list[Any], scores: Floats, c: Convention, ranks: int) -> tuple[list[Any], list[float]]:
-    """The top items of a ranking by score; items that cannot be among them are not sorted."""
+def _best_rows(scores: Floats, names: Callable[[Ints], Iterable[Any]], c: Convention, ranks: int) -> Ints:
+    """The rows of a ranking with the greatest scores, best first; rows that cannot be among them are not sorted."""
     with np.errstate(over="ignore"):  # a score that is too large for single precision is infinite
         compared = scores.astype(precision_of(c)[1])
     likely = np.arange(len(scores))
     if len(scores) > ranks:
         likely = (compared >= np.partition(compared, len(scores) - ranks)[len(scores) - ranks]).nonzero()[0]
         compared = compared[likely]
-    best = likely[compared.argsort()[::-1]].tolist()
+    best: Ints = likely[compared.argsort()[::-1]]
     if len(set(compared.tolist())) < len(compared):  # ids decide
-        rows = likely.tolist()
-        best = [rows[i] for i in order(scores[likely], [as_id(names[i]) for i in rows], c)[:ranks]]
-    return [names[i] for i in best], scores[best].tolist()
+        best = likely[order(scores[likely], list(map(as_id, names(likely))), c)[:ranks]]
+    return best
 
 
 def items_without_copies(samples: Samples, fields: Sequence[Field], c: Convention, judge: Judge, ranks: int) -> Columns:

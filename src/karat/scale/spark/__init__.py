@@ -27,21 +27,29 @@ from karat.run.stored_items import stored_ranks
 from karat.samples.answerable import ANSWERABLE
 from karat.samples.field_map import FieldMap, Fields
 from karat.samples.notes import Note
-from karat.scale.spark.executor import FAILURE, PART, QUERY, ROW, Delivery, Work, frame_of
+from karat.scale.spark.executor import FAILURE, PART, QUERY, ROW, Delivery, Work, frame_of, score_rows
 from karat.scale.spark.in_place import InPlace, open_block
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from karat.scale.spark.tables import Counted, Prepared
+    from karat.scale.spark.tables import Prepared
 
 _MAX_QUERIES = 200_000
-_COALESCE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
+_FEW_TASKS = {"spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true"}
+"""By default Spark keeps 200 partitions of a cached table for later joins, and each would start a Python worker."""
+SMALL_ROWS = {"spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1)}
+"""By default Spark adds up the bytes of a batch after each row: for small rows, that takes longer than passing them."""
+_MOST_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+"""The other limit of a batch; there is none if it is 0 or less."""
+_SOME_ROWS = {_MOST_ROWS: "10000"}
+"""Spark's own limit: without one it makes no table of rows of the driver."""
 _HINT = 'pip install "pyspark[sql]"'
 
 
 class Evaluated(NamedTuple):
-    """The result. `scores` is cached by the executors until `scores.unpersist()`."""
+    """The result. If the run holds a sample, `scores` is cached by the executors until `scores.unpersist()`."""
 
     scores: DataFrame
     """One row per query: `query_id`, each metric (null if undefined), and `failure`, the reason if it could not be
@@ -91,7 +99,9 @@ def evaluate(
         >>> scores, run = karat.scale.spark.evaluate(results, "recall@5 ndcg@10", gold=qrels)
     """
     need_spark()
-    from karat.scale.spark.tables import check_queries, count_queries, look, mapped, prepare
+    import pyarrow as pa
+
+    from karat.scale.spark.tables import check_queries, count_queries, heads, look, mapped, prepare, small_gold
 
     plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens, order=order, merge=merge)
     plan.check_scores()
@@ -103,65 +113,69 @@ def evaluate(
         if chosen is not None:
             chosen.check()
         prepared = prepare(data, gold)
-        counted = count_queries(prepared)
-        queries = counted.queries
-        plan = replace(plan.with_judge_for(look(prepared)), stored=stored_ranks(plan.metrics, queries))
+        first = heads(prepared)
+        all_gold = small_gold(prepared, first[-1])
+        queries = count_queries(prepared, all_gold)
+        plan = replace(plan.with_judge_for(look(first)), stored=stored_ranks(plan.metrics, queries))
         marked = any(ANSWERABLE in table.columns for table in (data, gold) if table is not None)
         plan = replace(plan, raw_scores=marked)
         plan.check_parallel()
         columns = tuple(name for metric in plan.metrics for name in metric.names)
         share = min(max_queries / max(queries, 1), 1.0)
-        work = Work(_packed(plan), columns, prepared.names, prepared.long, share)
-        scores, deliveries = _in_place(prepared, work, counted) or _grouped(prepared, work)
+        work = Work(_packed(plan), columns, prepared.names, prepared.long, share, rows=share < 1)
+        in_place = None if all_gold is None else _in_place(prepared, work, all_gold)
+        scores, deliveries = in_place or _grouped(prepared, work)
         try:
             check_queries(prepared, sum(one.shared for one in deliveries), sum(one.nameless for one in deliveries))
             run = _run(deliveries, queries)
             if chosen is not None:
                 run = run.replace(provenance=replace(run.provenance, notes=(*chosen.notes(), *run.provenance.notes)))
-            return Evaluated(scores, plan.check_run(run) if len(run) == queries else run)
+            if scores is None:
+                table = pa.table(score_rows([run], columns))
+                return Evaluated(_table(data.sparkSession, table), plan.check_run(run))
+            return Evaluated(scores, run)
         except InputError:
-            scores.unpersist()
+            if scores is not None:
+                scores.unpersist()
             raise
 
 
-def _in_place(prepared: Prepared, work: Work, counted: Counted) -> tuple[DataFrame, list[Delivery]] | None:
-    """The table of scores and the parts of the run; None if the rows of a query do not follow each other."""
+def _in_place(prepared: Prepared, work: Work, gold: pa.Table) -> tuple[DataFrame | None, list[Delivery]] | None:
+    """The table of scores, if rows are returned, and the parts of the run; None if queries are scattered."""
     import pyarrow as pa
 
-    from karat.scale.spark.tables import small_gold
-
-    gold = small_gold(prepared, counted)
-    if gold is None:
-        return None
     content = pa.BufferOutputStream()
     with pa.ipc.new_stream(content, gold.schema) as stream:
         stream.write_table(gold)
     run = prepared.sides_by_query[0]
-    evaluated, pieces = _on_executors(run, InPlace(work, content.getvalue().to_pybytes()), work)
+    evaluated, pieces = _on_executors(run, InPlace(work, content.getvalue().to_pybytes()), prepared, work)
     try:
         left = open_block(pieces, frame_of(gold.to_batches()))
         if left is None:
             return None
         delivery, rows = work.evaluated(left, work.plan())
-        scores = _scores(evaluated)
-        if rows.num_rows:
-            scores = scores.unionByName(run.sparkSession.createDataFrame(pa.Table.from_batches([rows])).drop(ROW, PART))
-        return _cached(scores), [*(piece.delivery for piece in pieces), delivery]
+        deliveries = [*(piece.delivery for piece in pieces), delivery]
+        if not work.rows:
+            return None, deliveries
+        more = _table(run.sparkSession, pa.Table.from_batches(rows)).drop(ROW, PART)
+        return _cached(_scores(evaluated).unionByName(more)), deliveries
     finally:
         evaluated.unpersist()
 
 
-def _grouped(prepared: Prepared, work: Work) -> tuple[DataFrame, list[Delivery]]:
-    """The table of scores and the parts of the run of any table."""
-    evaluated, deliveries = _on_executors(prepared.table, work, work)
+def _grouped(prepared: Prepared, work: Work) -> tuple[DataFrame | None, list[Delivery]]:
+    """The table of scores, if rows are returned, and the parts of the run of any table."""
+    evaluated, deliveries = _on_executors(prepared.table, work, prepared, work)
     try:
-        return _cached(_scores(evaluated)), deliveries
+        return _cached(_scores(evaluated)) if work.rows else None, deliveries
     finally:
         evaluated.unpersist()
 
 
-def _on_executors(table: DataFrame, call: Work | InPlace, work: Work) -> tuple[DataFrame, list[Any]]:
-    """The rows that executors return, cached, and what they deliver to the driver."""
+def _on_executors(
+    table: DataFrame, call: Work | InPlace, prepared: Prepared, work: Work
+) -> tuple[DataFrame, list[Any]]:
+    """The rows that executors return, cached if they are read again, and what they deliver to the driver."""
     from pyspark.sql.types import BinaryType, DoubleType, LongType, StringType, StructField, StructType
 
     schema = StructType(
@@ -173,15 +187,18 @@ def _on_executors(table: DataFrame, call: Work | InPlace, work: Work) -> tuple[D
             StructField(PART, BinaryType()),
         ]
     )
-    # Cached while it is read twice: nothing is judged again unless an executor is lost.
-    with _few_partitions(table.sparkSession):
-        evaluated = table.mapInArrow(call.__call__, schema).persist()
-    try:
-        delivered = evaluated.select(PART).where(evaluated[PART].isNotNull()).collect()
-    except BaseException:
-        evaluated.unpersist()
-        raise
-    return evaluated, [pickle.loads(row[0]) for row in delivered]  # noqa: S301  # by executors of this very session
+    session = table.sparkSession
+    limited = prepared.small and int(session.conf.get(_MOST_ROWS) or 0) > 0
+    with settings(session, _FEW_TASKS | (SMALL_ROWS if limited else {})):
+        evaluated = table.mapInArrow(call.__call__, schema)
+        if work.rows:
+            evaluated = evaluated.persist()  # nothing is judged again unless an executor is lost
+        try:
+            delivered = evaluated.select(PART).where(evaluated[PART].isNotNull()).toArrow()[PART]
+        except BaseException:
+            evaluated.unpersist()
+            raise
+    return evaluated, [pickle.loads(one.as_buffer()) for one in delivered]  # noqa: S301  # by executors of this very session
 
 
 def _scores(evaluated: DataFrame) -> DataFrame:
@@ -195,18 +212,26 @@ def _cached(scores: DataFrame) -> DataFrame:
     return cached
 
 
-@contextmanager
-def _few_partitions(session: SparkSession) -> Iterator[None]:
-    """Let Spark merge small partitions of a cached table too.
+def _table(session: SparkSession, rows: pa.Table) -> DataFrame:
+    """A table of rows of the driver."""
+    with settings(session, _SOME_ROWS):
+        return session.createDataFrame(rows)
 
-    By default it keeps 200 of them for later joins, and each would start a Python worker.
-    """
-    before = session.conf.get(_COALESCE, "false")
-    session.conf.set(_COALESCE, "true")
+
+@contextmanager
+def settings(session: SparkSession, chosen: dict[str, str]) -> Iterator[None]:
+    """Settings of a session while a plan is made and runs."""
+    before = {name: session.conf.get(name, None) for name in chosen}
+    for name, value in chosen.items():
+        session.conf.set(name, value)
     try:
         yield
     finally:
-        session.conf.set(_COALESCE, before or "false")
+        for name, was in before.items():
+            if was is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, was)
 
 
 def _run(deliveries: Sequence[Delivery], queries: int) -> Run:
@@ -238,7 +263,8 @@ def _packed(plan: Plan) -> bytes:
     from pyspark import cloudpickle as of_spark
 
     cloudpickle: Any = of_spark  # which has no types
-    own = [module for module in list(sys.modules.values()) if _is_custom(module)]
+    installed = _installed()
+    own = [module for module in list(sys.modules.values()) if _is_custom(module, installed)]
     for module in own:
         cloudpickle.register_pickle_by_value(module)
     try:
@@ -249,15 +275,19 @@ def _packed(plan: Plan) -> bytes:
     return packed
 
 
-def _is_custom(module: Any) -> bool:
-    """True if a module is the user's own file rather than an installed package."""
+def _installed() -> tuple[str, ...]:
+    """The folders of installed packages."""
     import site
     import sysconfig
 
+    return (*sysconfig.get_paths().values(), *site.getsitepackages(), site.getusersitepackages())
+
+
+def _is_custom(module: Any, installed: tuple[str, ...]) -> bool:
+    """True if a module is the user's own file rather than an installed package."""
     file, name = getattr(module, "__file__", None), getattr(module, "__name__", "")
     if not file or name == "__main__" or name.partition(".")[0] == "karat":
         return False
-    installed = (*sysconfig.get_paths().values(), *site.getsitepackages(), site.getusersitepackages())
     return not file.startswith(installed)
 
 

@@ -20,6 +20,7 @@ from karat.run.stored_items import Extent, StoredItems
 from karat.samples import Reading, Samples, read_samples
 from karat.samples.items import rankings_of
 from karat.samples.keys import as_text, by_id
+from karat.samples.long import first_rows
 from karat.samples.read import side_of
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Block(NamedTuple):
         """The ids of the queries, those of the gold first."""
         import polars as pl
 
-        return pl.concat([side[KEY] for side in self if side is not None]).unique(maintain_order=True)
+        return pl.concat([distinct(side[KEY]) for side in self if side is not None]).unique(maintain_order=True)
 
     def of(self, queries: pl.Series) -> Block:
         """The rows of some of the queries."""
@@ -86,6 +87,8 @@ class Work(NamedTuple):
     """True if there is one row per item; rows with the same hash of the query are then consecutive."""
     share: float = 1.0
     """The share of queries that the run holds; the table has all."""
+    rows: bool = True
+    """True if rows of scores are returned; a run that holds all queries has them, too."""
     version: str = __version__
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -96,9 +99,9 @@ class Work(NamedTuple):
             named = frame.filter(frame[KEY].is_not_null()) if nameless else frame
             given = _in_order(named) if self.long else named
             block = Block(_rows_of(given, GOLD), _rows_of(given, RUN).drop(ROW)) if self.names else Block(given)
-            delivery, rows = self.evaluated(block, plan)
+            delivery, scores = self.evaluated(block, plan)
             yield self.carrier(delivery._replace(nameless=nameless))
-            yield rows
+            yield from scores
 
     def plan(self) -> Plan:
         """The plan; refuses an executor with another version of karat."""
@@ -107,38 +110,28 @@ class Work(NamedTuple):
         plan: Plan = pickle.loads(self.content)  # noqa: S301  # packed by the driver
         return plan
 
-    def evaluated(self, block: Block, plan: Plan) -> tuple[Delivery, pa.RecordBatch]:
-        """What the driver needs of a block, and one row per query."""
-        done = list(self._parts(block, plan)) if len(block.queries) else []
+    def evaluated(self, block: Block, plan: Plan) -> tuple[Delivery, list[pa.RecordBatch]]:
+        """What the driver needs of a block, and one row per query, if rows are returned."""
+        done = list(self._parts(block, plan)) if any(side is not None and len(side) for side in block) else []
         parts = [part for part, _ in done if part is not None]
         held = [_sampled(part, self.share) for part in parts]
         first = block.first_rows()
-        of_run = set(first) if not self.names else set() if block.run is None else set(block.run[KEY].unique())
+        of_run = set(first) if not self.names else set() if block.run is None else set(distinct(block.run[KEY]))
         delivery = Delivery(
             [part for part in held if len(part.ids)],
             [first[query] for part in held for query in part.ids],
             sum(extra for _, extra in done),
             len(of_run.intersection(first)),
         )
-        return delivery, self._rows(parts, first)
+        return delivery, [self._rows(parts, first)] if self.rows else []
 
     def _rows(self, parts: Sequence[Run], first: Mapping[str, int]) -> pa.RecordBatch:
         """One row per query."""
         import pyarrow as pa
 
-        ids = [query for part in parts for query in part.ids]
-        failed = [part.all_hits.failed.get(row) for part in parts for row in range(len(part.ids))]
-        nothing = np.zeros(0)
-        scores = {name: np.concatenate([nothing, *(part.columns[name] for part in parts)]) for name in self.columns}
-        return pa.RecordBatch.from_pydict(
-            {
-                QUERY: pa.array(ids, pa.string()),
-                **{name: pa.array(values, pa.float64(), mask=np.isnan(values)) for name, values in scores.items()},
-                FAILURE: pa.array(failed, pa.string()),
-                ROW: pa.array([first[query] for query in ids], pa.int64()),
-                PART: pa.nulls(len(ids), pa.binary()),
-            }
-        )
+        rows = score_rows(parts, self.columns)
+        row = pa.array([first[query] for query in rows[QUERY].to_pylist()], pa.int64())
+        return pa.RecordBatch.from_pydict({**rows, ROW: row, PART: pa.nulls(len(row), pa.binary())})
 
     def carrier(self, content: object) -> pa.RecordBatch:
         """One row that carries something else to the driver."""
@@ -170,19 +163,22 @@ class Work(NamedTuple):
 
     def read(self, block: Block) -> tuple[Samples | None, int]:
         """The samples of a block, and the number of queries that were left out because they have no gold."""
+        import polars as pl
+
         if not self.names:
             assert block.gold is not None
             return read_samples(block.gold.drop(KEY, ROW)), 0
         gold, run = self._side(block.gold, GOLD), self._side(block.run, RUN)
+        queries = pl.Series(dtype=pl.String) if run is None else distinct(run[self.names[RUN]])
         if gold is None:
-            return None, 0 if run is None else run[self.names[RUN]].n_unique()
-        if run is None:
-            return _all_missing(gold), 0
-        wanted = run.filter(run[self.names[RUN]].is_in(gold[self.names[GOLD]].unique().implode()))
-        extra = run[self.names[RUN]].n_unique() - wanted[self.names[RUN]].n_unique()
-        if not len(wanted):
+            return None, len(queries)
+        wanted = queries.filter(queries.is_in(gold[self.names[GOLD]].unique().implode()))
+        extra = len(queries) - len(wanted)
+        if run is None or not len(wanted):
             return _all_missing(gold), extra
-        samples = read_samples(retrieved=wanted, gold=gold)
+        if extra:
+            run = run.filter(run[self.names[RUN]].is_in(wanted.implode()))
+        samples = read_samples(retrieved=run, gold=gold)
         return replace(samples, reading=replace(samples.reading, extra=0)), extra
 
     def _side(self, rows: pl.DataFrame | None, side: str) -> pl.DataFrame | None:
@@ -194,9 +190,29 @@ class Work(NamedTuple):
         return rows.select(pl.col(KEY).alias(self.names[side]), pl.col(side)).unnest(side)
 
 
+def score_rows(parts: Sequence[Run], columns: Sequence[str]) -> dict[str, pa.Array]:
+    """The columns of a table of scores, with one row per query; undefined scores are null."""
+    import pyarrow as pa
+
+    ids = [query for part in parts for query in part.ids]
+    failed = [part.all_hits.failed.get(row) for part in parts for row in range(len(part.ids))]
+    scores = {name: np.concatenate([np.zeros(0), *(part.columns[name] for part in parts)]) for name in columns}
+    return {
+        QUERY: pa.array(ids, pa.string()),
+        **{name: pa.array(values, pa.float64(), mask=np.isnan(values)) for name, values in scores.items()},
+        FAILURE: pa.array(failed, pa.string()),
+    }
+
+
 def _rows_of(frame: pl.DataFrame, side: str) -> pl.DataFrame:
     """The rows in which there are results, or gold."""
     return frame.filter(frame[side].is_not_null()).select(KEY, ROW, side)
+
+
+def distinct(ids: pl.Series) -> pl.Series:
+    """The different ids in a column in which equal ones are mostly consecutive, in order."""
+    changed = ids.rle().struct.field("value") if ids.null_count() else ids.gather(first_rows(ids))
+    return changed.unique(maintain_order=True)
 
 
 def blocks(batches: Iterator[pa.RecordBatch], together: str | None) -> Iterator[pl.DataFrame]:
@@ -204,20 +220,22 @@ def blocks(batches: Iterator[pa.RecordBatch], together: str | None) -> Iterator[
     import polars as pl
 
     rest: list[pl.DataFrame] = []
+    new: list[pa.RecordBatch] = []  # to convert many at once takes less than half the time
     size = 0
     for batch in batches:
         rows = max(1, min(batch.num_rows, int(batch.num_rows * _BLOCK / max(batch.nbytes, 1))))
         for begin in range(0, batch.num_rows, rows):
-            piece = batch.slice(begin, rows)
-            rest.append(frame_of([piece]))
-            size += piece.nbytes
+            new.append(batch.slice(begin, rows))
+            size += new[-1].nbytes
             if size < _BLOCK:
                 continue
-            frame = pl.concat(rest)
+            frame = pl.concat([*rest, frame_of(new)])
             last = len(frame) if together is None else int(frame[together].ne_missing(frame[together][-1]).sum())
             if last:
                 yield frame[:last]
-                rest, size = [frame[last:]], 0
+            rest, new, size = [frame[last:]], [], 0
+    if new:
+        rest.append(frame_of(new))
     if rest and len(frame := pl.concat(rest)):
         yield frame
 

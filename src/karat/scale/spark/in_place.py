@@ -50,7 +50,7 @@ class InPlace(NamedTuple):
         plan, gold = self.work.plan(), frame_of(list(pa.ipc.open_stream(self.gold)))
         seen: set[str | None] = {None}  # rows without a query id are reported by the other way
         for rows, is_open in _pieces(blocks(batches, KEY)):
-            queries = rows[KEY].rle().struct.field("value").to_list()
+            queries = rows[KEY].rle().struct.field("value")
             expected = len(seen) + len(queries)
             seen.update(queries)
             scattered = len(seen) < expected or (is_open and rows.estimated_size() > _MOST_OPEN)
@@ -60,16 +60,17 @@ class InPlace(NamedTuple):
             if is_open:
                 yield self.work.carrier(Piece(open=rows))
             else:
-                yield from self._evaluated(rows, gold, plan)
+                yield from self._evaluated(rows, queries, gold, plan)
 
-    def _evaluated(self, rows: pl.DataFrame, gold: pl.DataFrame, plan: Plan) -> Iterator[pa.RecordBatch]:
-        queries = rows[KEY].unique(maintain_order=True)
+    def _evaluated(
+        self, rows: pl.DataFrame, queries: pl.Series, gold: pl.DataFrame, plan: Plan
+    ) -> Iterator[pa.RecordBatch]:
         block = Block(gold.filter(gold[KEY].is_in(queries.implode())), rows)
         first = block.first_rows()
         delivery, scores = self.work.evaluated(block, plan)
         others = [_digest(query) for query in queries if query not in first]
         yield self.work.carrier(Piece(delivery, list(first.values()), others))
-        yield scores
+        yield from scores
 
 
 def _digest(query: str) -> bytes:

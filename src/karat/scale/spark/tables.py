@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from os import PathLike, fspath
 from pathlib import Path
@@ -17,6 +17,7 @@ from karat.samples import Samples
 from karat.samples.columns import rows_of
 from karat.samples.dialects import id_column, is_long, long_column
 from karat.samples.field_map import FieldMap
+from karat.samples.items import SYNONYMS
 from karat.samples.long import has_records
 from karat.samples.missing_columns import no_column
 from karat.samples.read import samples_of, side_of
@@ -54,18 +55,13 @@ class Prepared(NamedTuple):
     """The ids of the queries of the results, if the gold is a table of its own."""
     sides_by_query: tuple[DataFrame, ...] = ()
     """The rows of results and gold as executors need them, if there is one row per item."""
+    small: bool = False
+    """True if every row is small: ids and numbers."""
 
     @property
     def long(self) -> bool:
         """True if there is one row per item rather than per query."""
         return bool(self.sides_by_query)
-
-
-class Counted(NamedTuple):
-    """The number of queries to score, and of the rows that they have in the gold."""
-
-    queries: int
-    rows: int
 
 
 def prepare(data: Any, gold: Any) -> Prepared:
@@ -105,9 +101,13 @@ def mapped(table: Any, name: str, fields: FieldMap | None) -> Any:
     return table.select(*columns)
 
 
-def look(prepared: Prepared) -> Samples:
+def heads(prepared: Prepared) -> list[pl.DataFrame]:
+    """The first rows of each side."""
+    return [_head(table) for table in prepared.sides]
+
+
+def look(heads: Sequence[pl.DataFrame]) -> Samples:
     """Some samples from which a judge can be chosen: the first rows of each side, of any query."""
-    heads = [_head(table) for table in prepared.sides]
     if len(heads) == 1:
         return _first_readable(heads[0], lambda rows: samples_of(rows, "samples", need_gold=False))
     run = _first_readable(heads[0], lambda rows: side_of(rows, "retrieved", "retrieved"))
@@ -115,34 +115,34 @@ def look(prepared: Prepared) -> Samples:
     return Samples(ids=gold.ids or [], retrieved=run.data, gold=gold.data)
 
 
-def count_queries(prepared: Prepared) -> Counted:
+def small_gold(prepared: Prepared, head: pl.DataFrame) -> pa.Table | None:
+    """The gold of a long table, if every task can have all of it."""
+    if not prepared.long:
+        return None
+    rows = prepared.ids.count()
+    if rows > _MOST_GOLD_ROWS or head.estimated_size() * rows > _MOST_GOLD * max(len(head), 1):
+        return None
+    return prepared.sides_by_query[1].toArrow()
+
+
+def count_queries(prepared: Prepared, gold: pa.Table | None) -> int:
     """The number of queries to score; refuses rows without an id, and two rows where one is expected."""
     from pyspark.sql import functions as F  # noqa: N812
 
+    side = "data" if len(prepared.sides) == 1 else "gold"
+    if gold is not None:
+        _refuse_nameless(gold[KEY].null_count, side)
+        return len(gold[KEY].unique())
     each = prepared.ids.groupBy(KEY).count()
     given = each[KEY].isNotNull()
-    queries, most, rows, nameless = each.agg(
-        F.count(KEY),
-        F.max(F.when(given, each["count"])),
-        F.sum(F.when(given, each["count"])),
-        F.sum(F.when(~given, each["count"])),
+    queries, most, nameless = each.agg(
+        F.count(KEY), F.max(F.when(given, each["count"])), F.sum(F.when(~given, each["count"]))
     ).collect()[0]
-    _refuse_nameless(nameless or 0, "data" if len(prepared.sides) == 1 else "gold")
+    _refuse_nameless(nameless or 0, side)
     if not prepared.long and (most or 0) > 1:
         twice = each.where(given & (each["count"] > 1)).limit(1).collect()[0][0]
         raise InputError(f'{most} rows have the same query "{twice}"; expected one')
-    return Counted(int(queries), int(rows or 0))
-
-
-def small_gold(prepared: Prepared, counted: Counted) -> pa.Table | None:
-    """The gold of a long table, if every task can have all of it."""
-    if not prepared.long or counted.rows > _MOST_GOLD_ROWS:
-        return None
-    gold = prepared.sides_by_query[1]
-    some = gold.limit(_SAMPLED_ROWS).toArrow()
-    if some.nbytes * counted.rows > _MOST_GOLD * max(some.num_rows, 1):
-        return None
-    return gold.toArrow()
+    return int(queries)
 
 
 def check_queries(prepared: Prepared, shared: int, nameless: int) -> None:
@@ -226,7 +226,14 @@ def _long(run: DataFrame, gold: DataFrame) -> Prepared:
     both = sides[0].unionByName(sides[1], allowMissingColumns=True)
     table = both.repartition(KEY).sortWithinPartitions(HASH)  # sorting by one number is the fastest sort
     by_query = (sides[1].select(KEY, RUN), sides[0].select(KEY, ROW, GOLD))
-    return Prepared(table, names, sides[0].select(KEY), (run, gold), sides[1].select(KEY), by_query)
+    small = not any(has_records(side.columns) or _has_texts(side.columns) for side in (run, gold))
+    return Prepared(table, names, sides[0].select(KEY), (run, gold), sides[1].select(KEY), by_query, small)
+
+
+def _has_texts(columns: Sequence[str]) -> bool:
+    """True if the items of a long table are texts."""
+    item = long_column(columns, "item")
+    return item is not None and SYNONYMS.get(item.lower(), item.lower()) == "text"
 
 
 def _needed(table: DataFrame, side: str) -> list[str]:
