@@ -25,7 +25,7 @@ class Plan(NamedTuple):
     over_ranx: float
 
 
-PLANS = {"W2": Plan(7, 3, 5.5, 5, 20), "W3": Plan(5, 1, 16, 12, 30)}
+PLANS = {"W2": Plan(15, 3, 5.5, 5, 20), "W3": Plan(5, 1, 16, 12, 30)}
 
 
 def measure(size: str) -> list[Outcome]:

@@ -1213,6 +1213,7 @@ typedef struct {
 } Text;
 
 #define ANCHOR_WITHIN 64 /* bytes */
+#define LONG_ANCHOR 4 /* bytes, from which no longer one is looked for among words that are not ASCII */
 #define FETCHED 256 /* bytes of each text */
 #define LONG_SEARCH (1 << 22) /* bytes to search, from which other threads may run meanwhile */
 #define BYTES_PER_SIGNAL_CHECK (1 << 26)
@@ -1248,11 +1249,40 @@ space_at(const Byte *at, const Byte *end)
 static int
 space_before(const Byte *begin, const Byte *at)
 {
-    for (int size = 1; size <= 3 && at - begin >= size; size++)
+    if (at > begin && at[-1] < 0x80)
+        return space_at(at - 1, at);
+    for (int size = 2; size <= 3 && at - begin >= size; size++)
         if (space_at(at - size, at) == size)
             return size;
     return 0;
 }
+
+#ifdef __SSE2__
+/* The longest ASCII word near the beginning as the anchor, 64 bytes at once; false if there is only a short one. */
+static int
+choose_ascii_anchor(Text *text)
+{
+    if (text->end - text->begin < ANCHOR_WITHIN)
+        return 0;
+    uint64_t words = 0; /* a bit for each byte: of a word, or not */
+    for (int at = 0; at < ANCHOR_WITHIN; at += 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(text->begin + at));
+        words |= (uint64_t)_mm_movemask_epi8(_mm_cmpgt_epi8(bytes, _mm_set1_epi8(' '))) << at;
+    }
+    text->anchor_size = 0;
+    for (int at = 0; at < ANCHOR_WITHIN && words >> at;) {
+        at += __builtin_ctzll(words >> at);
+        uint64_t others = ~(words >> at);
+        int size = others ? __builtin_ctzll(others) : ANCHOR_WITHIN;
+        if (size > text->anchor_size) {
+            text->anchor = text->begin + at;
+            text->anchor_size = size;
+        }
+        at += size;
+    }
+    return text->anchor_size >= LONG_ANCHOR;
+}
+#endif
 
 /* Cut white space off both ends, and choose the anchor: the longest word, or part of a word, near the beginning. */
 static void
@@ -1263,6 +1293,10 @@ prepare(Text *text)
         text->begin += size;
     while ((size = space_before(text->begin, text->end)) > 0)
         text->end -= size;
+#ifdef __SSE2__
+    if (choose_ascii_anchor(text))
+        return;
+#endif
     const Byte *end = text->end - text->begin > ANCHOR_WITHIN ? text->begin + ANCHOR_WITHIN : text->end;
     text->anchor = text->begin;
     text->anchor_size = 0;

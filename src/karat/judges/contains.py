@@ -302,7 +302,9 @@ def _equal(gold: str, chunk: str, fold: Fold | None) -> bool:
     """True if a chunk that contains the gold contains nothing else."""
     if chunk == gold:
         return True
-    return fold is not None and chunk.split(None, 1)[0] == gold.split(None, 1)[0] and fold(chunk) == fold(gold)
+    if fold is None or chunk.lstrip()[0] != gold.lstrip()[0]:  # neither is blank
+        return False
+    return chunk.split(None, 1)[0] == gold.split(None, 1)[0] and fold(chunk) == fold(gold)
 
 
 def _head_pattern(strip: Sequence[str]) -> re.Pattern[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import chain
 from sys import intern
 from typing import Any, NamedTuple
 
@@ -72,7 +73,11 @@ def _usable_judge(samples: Samples) -> str | None:
 def texts_of(samples: Samples, judge: str, c: Convention, same: Callable[[str], str] = str) -> Texts:
     """The texts of both sides, without the copies that the convention removes; copies have the same normal form."""
     need(samples, "text", judge)
-    chunks = [without_copies(as_texts(texts), same, c.duplicates) for texts in samples.retrieved.each("text", c)]
+    chunks: list[Any] = list(samples.retrieved.each("text", c))
+    if not (set(map(type, chunks)) <= {list} and set(map(type, chain.from_iterable(chunks))) <= {str}):
+        chunks = list(map(as_texts, chunks))
+    if c.duplicates != "once":
+        chunks = [without_copies(texts, same, c.duplicates) for texts in chunks]
     return Texts(as_texts(samples.gold.columns["text"]), samples.gold.start.tolist(), chunks)
 
 
