@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable
+from typing import Any
 
 import numpy as np
 
-from karat._internal.arrays import starts
+from karat._internal.arrays import Floats
 from karat._internal.grammar import write_call
 from karat._internal.progress import track
 from karat.conventions import Convention
@@ -63,7 +64,7 @@ class Spans(Judge):
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
         """Find the places of gold and chunks, then go down each ranking."""
         queries = self._coverage(samples, convention)
-        each = list(track(queries, len(samples), self.name))
+        collected = _Collected(track(queries, len(samples), self.name))
         grade = np.where(queries.not_found, -1.0, samples.gold.grade)  # a quote without a place cannot be judged
         if (samples.gold.grade > 0).any() and not (grade > 0).any():
             raise InputError(
@@ -73,7 +74,7 @@ class Spans(Judge):
             )
         details = queries.details if any(queries.details) else None
         gold = Gold(queries.labels, samples.gold.start, grade, detail=details)
-        hits = _hits(each, gold, queries.notes(), graded=self.graded)
+        hits = collected.hits(gold, queries.notes(), graded=self.graded)
         return hits if queries.units is None else unite(hits, queries.units)
 
     def _coverage(self, samples: Samples, c: Convention) -> CoverageByRange | CoverageByText:
@@ -90,39 +91,78 @@ class Spans(Judge):
         return self.corpus[doc].text
 
 
-def _hits(queries: Sequence[QueryCoverage], gold_items: Gold, notes: tuple[Note, ...], *, graded: bool) -> Hits:
-    """The hits of all queries, with the text read and the gold covered at each rank."""
-    depth = np.array([len(own.read) for own in queries], np.int64)
-    pairs = list(zip((starts(depth) - 1).tolist(), queries, strict=False))  # ranks count from 1
-    covered, gold_read = np.zeros((2, int(depth.sum())))
-    amounts = [(at + rank, *own) for at, query in pairs for rank, *own in query.covered.amounts]
-    alone = [(at + rank, own) for at, query in pairs for rank, own in query.alone.items()]
-    np.add.at(covered, [row[0] for row in amounts], [row[1] for row in amounts])
-    np.add.at(gold_read, [row[0] for row in amounts], [row[2] for row in amounts])
-    gold_read[[row[0] for row in alone]] = [row[1] for row in alone]
-    read = np.array([size for own in queries for size in own.read])
-    totals = Totals(depth, {}, {"gold": np.array([own.covered.size for own in queries])})
-    for name, values in (("covered", covered), ("gold_read", gold_read), ("read", read)):
-        totals = totals.with_amounts(name, values)
-    matches = [(query, own, match) for query, own in enumerate(queries) for match in sorted(own.covered.matches)]
-    again = list(map(_copies, queries))
-    copies = [match.rank in again[query] for query, _, match in matches]
-    gold = np.array([match.item for _, _, match in matches], np.int64)
-    grade = gold_items.grade[gold]
-    share = np.array([min(match.share, 1.0) for _, _, match in matches])
-    return Hits(
-        np.array([query for query, _, _ in matches], np.int64),
-        np.array([match.rank for _, _, match in matches], np.int64),
-        gold,
-        depth=depth,
-        gold_items=gold_items,
-        grade=np.where(grade > 0, grade * share, grade) if graded else grade,
-        repeated=np.array(copies, bool),
-        part=np.array([match.part for _, _, match in matches], bool),
-        why=[match.why for _, _, match in matches],
-        totals=totals,
-        notes=notes,
-    )
+class _Collected:
+    """The coverage of all queries, in columns: Python's garbage collector would visit objects of each query often."""
+
+    def __init__(self, queries: Iterable[QueryCoverage]) -> None:
+        self._depth: list[int] = []
+        self._size: list[float] = []
+        self._read: list[float] = []
+        self._covered = _Cells()
+        self._gold_read = _Cells()
+        self._alone = _Cells()
+        self._matches: tuple[list[Any], ...] = [], [], [], [], [], [], []
+        for number, query in enumerate(queries):
+            self._add(number, query)
+
+    def _add(self, number: int, query: QueryCoverage) -> None:
+        before = len(self._read) - 1  # ranks count from 1
+        self._depth.append(len(query.read))
+        self._size.append(query.covered.size)
+        self._read.extend(query.read)
+        for rank, covered, gold in query.covered.amounts:
+            self._covered.add(before + rank, covered)
+            self._gold_read.add(before + rank, gold)
+        for rank, gold in query.alone.items():
+            self._alone.add(before + rank, gold)
+        copies = _copies(query)
+        for match in sorted(query.covered.matches):
+            row = number, match.rank, match.item, min(match.share, 1.0), match.part, match.rank in copies, match.why
+            for column, value in zip(self._matches, row, strict=True):
+                column.append(value)
+
+    def hits(self, gold_items: Gold, notes: tuple[Note, ...], *, graded: bool) -> Hits:
+        """The hits of all queries, with the text read and the gold covered at each rank."""
+        query, rank, gold = (np.array(column, np.int64) for column in self._matches[:3])
+        share, part, repeated = (np.array(column) for column in self._matches[3:6])
+        covered, gold_read = np.zeros((2, len(self._read)))
+        self._covered.add_to(covered)
+        self._gold_read.add_to(gold_read)
+        gold_read[self._alone.at] = self._alone.value
+        totals = Totals(np.array(self._depth, np.int64), {}, {"gold": np.array(self._size)})
+        for name, values in (("covered", covered), ("gold_read", gold_read), ("read", np.array(self._read))):
+            totals = totals.with_amounts(name, values)
+        grade = gold_items.grade[gold]
+        return Hits(
+            query,
+            rank,
+            gold,
+            depth=totals.depth,
+            gold_items=gold_items,
+            grade=np.where(grade > 0, grade * share, grade) if graded else grade,
+            repeated=repeated.astype(bool),
+            part=part.astype(bool),
+            why=self._matches[6],
+            totals=totals,
+            notes=notes,
+        )
+
+
+class _Cells:
+    """Values at places of a column."""
+
+    def __init__(self) -> None:
+        self.at: list[int] = []
+        self.value: list[float] = []
+
+    def add(self, at: int, value: float) -> None:
+        """Add a value at a place, which may have others."""
+        self.at.append(at)
+        self.value.append(value)
+
+    def add_to(self, column: Floats) -> None:
+        """Add all values to those of a column."""
+        np.add.at(column, self.at, self.value)
 
 
 def _copies(query: QueryCoverage) -> set[int]:
