@@ -72,7 +72,7 @@ def _align(line: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def _cells(outcome: Outcome) -> tuple[str, ...]:
-    met = {True: "met", False: "NOT met", None: "not measured"}[outcome.met]
+    met = {True: "met", False: "NOT met", None: "not measured" if outcome.ratio is None else ""}[outcome.met]
     return (
         outcome.case,
         outcome.peer,

@@ -25,7 +25,7 @@ from lexical_agreement import lexical  # noqa: E402
 from ragas_table import ragas_calls  # noqa: E402
 from reliability_table import fuzz  # noqa: E402
 from source_tree import room_table, source_tree  # noqa: E402
-from speed_tables import benchmarks, cases, growth, machine, slower, speed  # noqa: E402
+from speed_tables import benchmarks, cases, growth, large, machine, slower, speed  # noqa: E402
 from typescript_types import FILE as SCHEMA_TS  # noqa: E402
 from typescript_types import typescript_types  # noqa: E402
 
@@ -229,6 +229,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "benchmarks": benchmarks,
     "machine": machine,
     "slower": slower,
+    "large": large,
     "cases": cases,
     "growth": growth,
     "fuzz": fuzz,

@@ -41,6 +41,11 @@ def benchmarks() -> str:
     return _table([o for o in _outcomes() if o["case"] != "growth"])
 
 
+def large() -> str:
+    """The outcomes on large data."""
+    return _table([o for o in _outcomes() if o["case"].partition("-")[0] in ("files", "spark", "memory")])
+
+
 def growth() -> str:
     """The outcomes on growth."""
     return _table([o for o in _outcomes() if o["case"] == "growth"])
@@ -99,4 +104,6 @@ def _number(value: float) -> str:
 def _time(milliseconds: float | None) -> str:
     if milliseconds is None:
         return "–"
+    if milliseconds < 1e-3:
+        return f"{milliseconds * 1e6:.3g} ns"
     return f"{milliseconds / 1000:.1f} s" if milliseconds >= 1000 else f"{milliseconds:.3g} ms"
