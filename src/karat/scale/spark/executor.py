@@ -111,7 +111,7 @@ class Work(NamedTuple):
         return plan
 
     def evaluated(self, block: Block, plan: Plan) -> tuple[Delivery, list[pa.RecordBatch]]:
-        """What the driver needs of a block, and one row per query, if rows are returned."""
+        """The delivery of a block, and one row per query, if rows are returned."""
         done = list(self._parts(block, plan)) if any(side is not None and len(side) for side in block) else []
         parts = [part for part, _ in done if part is not None]
         held = [_sampled(part, self.share) for part in parts]

@@ -23,7 +23,7 @@ _MOST_OPEN = 1 << 22
 
 
 class Piece(NamedTuple):
-    """What the driver needs of some rows of a task."""
+    """The delivery of some rows of a task, and the queries in them."""
 
     delivery: Delivery = Delivery([], [])
     scored: Sequence[int] = ()
