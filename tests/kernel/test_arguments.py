@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 import numpy as np
+import polars as pl
 import pytest
 
 from karat._kernel import kernel
@@ -139,3 +140,22 @@ def test_the_stubs_name_the_arguments_of_the_functions():
         given = described.partition(f"def {name}(")[2].partition("/")[0]
         stub = [part.partition(":")[0].strip() for part in given.replace("\n", " ").split(",") if ":" in part]
         assert stub == list(inspect.signature(getattr(kernel(), name)).parameters)
+
+
+class Longer(np.ndarray):
+    """An array that says it is longer than it is."""
+
+    def __len__(self):
+        return 2**61
+
+
+@pytest.mark.parametrize("size", [0, 2])
+def test_the_length_of_an_array_is_that_of_its_memory(size):
+    start = np.arange(size).view(Longer)
+    items, keys = (pl.Series(["a"] * max(size - 1, 0)).__arrow_c_stream__() for _ in range(2))
+    if not size:
+        with pytest.raises(ValueError, match="expected an aligned array"):
+            kernel().find_in_column(items, start, keys, start, None, False)
+    else:
+        found = kernel().find_in_column(items, start, keys, start, None, False)
+        assert np.frombuffer(found[0], np.int64).tolist() == [0, 0, 0, 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf, isfinite, nan
 from random import Random
+from time import perf_counter
 
 import numpy as np
 import polars as pl
@@ -228,6 +229,30 @@ def test_strings_made_to_have_one_code_are_left_to_the_twin():
     gold = pl.DataFrame({"query": ["q"] * 3000, "doc": same, "grade": [1] * 3000})
     result = same_outcome(lambda: {"retrieved": frame, "gold": gold, "metrics": "rr recall@9", "judge": "ids"})
     assert len(result["hits"]) == 3000
+
+
+def test_a_search_for_strings_of_one_code_is_given_up_soon():
+    """Also if the keys alone are not too many: it takes no more than some searches of plain strings."""
+    rows, keys = 200_000, 1500
+
+    def seconds(write):
+        every = list(map(write, range(rows + keys)))
+        start = perf_counter()
+        answer = found([every[keys:]], [every[:keys]])
+        return perf_counter() - start, answer
+
+    alike, answer = seconds(lambda number: f"{'s' * 30}{number:07d}{'s' * 12}{number:07d}{'s' * 30}")
+    plain, expected = seconds(lambda number: f"{'s' * 79}{number:07d}")
+    assert (answer, expected) == (None, ([], True))
+    assert alike < 20 * plain
+
+
+@pytest.mark.parametrize("write", ["collection-{:04d}-{:03d}", "doc-{:04d}-{:03d}", "clueweb09-en{:04d}-00-{:05d}"])
+def test_ids_that_differ_in_their_last_letters_have_different_codes(write):
+    """Else every item would be compared with every key, and the search given up."""
+    every = [[write.format(query, number) for number in range(1000)] for query in range(60)]
+    golds = [own[:100] for own in every]
+    assert found(every, golds) == defined(every, golds)
 
 
 @given(st.lists(IDS, max_size=30), SIZES)

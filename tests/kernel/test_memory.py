@@ -179,3 +179,13 @@ def test_the_buffers_of_arrays_are_released():
     for used in (start, depth, own, above):
         used.append(1)  # a BufferError otherwise
     assert sys.getrefcount(tied) == references
+
+
+@pytest.mark.parametrize("key", ["é" * 1000, "5" * 999 + "é", "\ud800" * 9, "-é"])
+def test_a_key_that_is_no_integer_keeps_no_bytes(key):
+    """It is looked for as an integer, too, for which it need not be encoded."""
+    before = sys.getsizeof(key)
+    own, above, tied = np.empty(1), np.empty(1, np.int64), np.empty(1, bool)
+    kernel().find_in_dicts([{5: 1.0}], [key], np.array([0, 1]), False, True, False, own, above, tied)
+    assert np.isnan(own[0])
+    assert sys.getsizeof(key) == before

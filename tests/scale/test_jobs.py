@@ -229,14 +229,14 @@ def test_of_two_failures_the_first_query_is_reported(of_size, tmp_path):
 
 
 SLOW = """
-import sys, time
+import os, time
 import karat
 from karat.judges import Fuzzy, find_judge
 
 class Slow:
     name = "slow"
     def __call__(self, samples, convention):
-        print("judging", flush=True)
+        os.write(1, b"judging\\n")  # at once: another process writes, too
         time.sleep(60)
 
 if __name__ == "__main__":

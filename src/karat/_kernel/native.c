@@ -50,15 +50,17 @@ grown(void *old, Py_ssize_t *room, Py_ssize_t needed, size_t itemsize)
 #define INTEGERS "lq" /* formats of 8-byte integers: `long`, `long long` */
 #define FLOATS "d"
 #define TRUTH "?"
+#define NOT_EMPTY (-1)
 
-/* An array of a given length, format and item size from an object with a buffer. */
+/* An array of a given length, or NOT_EMPTY, and a given format and item size from an object with a buffer. */
 static int
 open_array(PyObject *object, Py_buffer *view, Py_ssize_t size, const char *formats, Py_ssize_t itemsize, int writable)
 {
     if (PyObject_GetBuffer(object, view, PyBUF_ND | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) < 0)
         return -1;
     const char *format = view->format == NULL ? "B" : view->format;
-    int fits = view->len == size * itemsize && view->itemsize == itemsize && (uintptr_t)view->buf % itemsize == 0;
+    int fits = view->itemsize == itemsize && (uintptr_t)view->buf % itemsize == 0;
+    fits = fits && (size == NOT_EMPTY ? view->len > 0 : view->len / itemsize == size);
     if (fits && strlen(format) == 1 && strchr(formats, *format) != NULL)
         return 0;
     PyErr_Format(PyExc_ValueError, "expected an aligned array of %zd items of format %s, got %zd bytes of format %s",
@@ -165,6 +167,14 @@ mixed(uint64_t number)
     return number ^ (number >> 32);
 }
 
+/* A code of which any few bits depend on all bits of a number; the low ones of `mixed` do not depend on the high ones.
+ * The shift is not that of `mixed`, which would be undone. */
+static uint64_t
+spread(uint64_t number)
+{
+    return mixed(number ^ (number >> 29));
+}
+
 static uint64_t
 eight_bytes(const char *bytes)
 {
@@ -191,7 +201,7 @@ read_code(PyObject *string, const char *bytes, Py_ssize_t size, uint64_t *code)
     } else
         for (Py_ssize_t at = 0; at < size; at++)
             last = (last << 8) | (unsigned char)bytes[at];
-    *code = mixed(last ^ mixed((first ^ mixed(middle)) + (uint64_t)size));
+    *code = spread(last ^ mixed((first ^ mixed(middle)) + (uint64_t)size));
     if ((first | middle | last) & UINT64_C(0x8080808080808080))
         return -1;
     return size <= 24 || PyUnicode_GetLength(string) == size ? 0 : -1; /* up to 24, these are all bytes */
@@ -255,6 +265,19 @@ fill_slots(KeyTable *table)
     return PLAIN;
 }
 
+/* Room for at least `needed` slots, as a power of two. */
+static int
+grow_slots(uint32_t **slots, Py_ssize_t *room, Py_ssize_t needed, uint64_t *mask)
+{
+    Py_ssize_t size = 64;
+    while (size < needed)
+        size *= 2;
+    uint32_t *larger = grown(*slots, room, size, sizeof(uint32_t));
+    *slots = larger == NULL ? *slots : larger;
+    *mask = (uint64_t)size - 1;
+    return larger == NULL ? -1 : 0;
+}
+
 /* Fill the table with the keys of a query. */
 static Status
 fill_table(KeyTable *table, PyObject *keys, int64_t begin, int64_t end)
@@ -274,14 +297,8 @@ fill_table(KeyTable *table, PyObject *keys, int64_t begin, int64_t end)
             return UNUSUAL;
         table->keys[gold - begin] = (Key){.key = key, .gold = gold};
     }
-    Py_ssize_t size = 64;
-    while (size < 8 * table->count)
-        size *= 2;
-    uint32_t *slots = grown(table->slots, &table->slots_room, size, sizeof(uint32_t));
-    if (slots == NULL)
+    if (grow_slots(&table->slots, &table->slots_room, 8 * table->count, &table->mask) < 0)
         return FAILED;
-    table->slots = slots;
-    table->mask = (uint64_t)size - 1;
     return fill_slots(table);
 }
 
@@ -355,17 +372,14 @@ find_in_lists(PyObject *module, PyObject *arguments)
                           &depths))
         return NULL;
     Py_ssize_t queries = PyList_Size(rankings);
-    Py_buffer start, depth;
-    if (open_array(starts, &start, queries + 1, INTEGERS, 8, 0) < 0)
-        return NULL;
-    if (open_array(depths, &depth, queries, INTEGERS, 8, 1) < 0) {
-        PyBuffer_Release(&start);
-        return NULL;
-    }
+    Py_buffer start = {0}, depth = {0}; /* to release one that was not opened does nothing */
+    Status status = PLAIN;
+    if (open_array(starts, &start, queries + 1, INTEGERS, 8, 0) < 0 ||
+        open_array(depths, &depth, queries, INTEGERS, 8, 1) < 0)
+        status = FAILED;
     int64_t *sizes = depth.buf, begin, end;
     KeyTable table = {0};
     Found found = {0};
-    Status status = PLAIN;
     for (Py_ssize_t query = 0, work = 0; status == PLAIN && query < queries; query++) {
         PyObject *ranking = check_signals(&work) < 0 ? NULL : PyList_GetItem(rankings, query);
         if (ranking == NULL || read_range(&start, query, PyList_Size(keys), &begin, &end) < 0) {
@@ -515,21 +529,14 @@ count_above(Scores *scores, double own, int64_t *above, char *tied)
 static PyObject *
 integer_of(PyObject *key)
 {
-    Py_ssize_t size;
-    const char *text = PyUnicode_AsUTF8AndSize(key, &size);
-    if (text == NULL) {
-        if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
-            PyErr_Clear();
-        return NULL;
-    }
-    Py_ssize_t sign = size > 0 && text[0] == '-';
-    Py_ssize_t digits = size - sign;
-    if (digits < 1 || size > 4000 || (text[sign] == '0' && size > 1))
+    Py_ssize_t size = PyUnicode_GetLength(key), sign = size > 0 && PyUnicode_ReadChar(key, 0) == '-';
+    if (size == sign || size > 4000 || (size > 1 && PyUnicode_ReadChar(key, sign) == '0'))
         return NULL;
     for (Py_ssize_t at = sign; at < size; at++)
-        if (text[at] < '0' || text[at] > '9')
+        if (PyUnicode_ReadChar(key, at) - '0' > 9)
             return NULL;
-    return PyLong_FromString(text, NULL, 10);
+    const char *text = PyUnicode_AsUTF8AndSize(key, NULL); /* ASCII: it has these bytes */
+    return text == NULL ? NULL : PyLong_FromString(text, NULL, 10);
 }
 
 /* The value of a gold key, a new reference: found as text or as an integer; NULL if it is not there. Both is unusual. */
@@ -623,12 +630,10 @@ find_in_dicts(PyObject *module, PyObject *arguments)
     Py_ssize_t queries = PyList_Size(dicts), size = PyList_Size(keys);
     const char *const formats[4] = {INTEGERS, FLOATS, INTEGERS, TRUTH};
     const Py_ssize_t sizes[4] = {queries + 1, size, size, size}, itemsizes[4] = {8, 8, 8, 1};
-    Py_buffer views[4]; /* `start`, and the three results */
-    int opened = 0;
-    while (opened < 4 && open_array(given[opened], &views[opened], sizes[opened], formats[opened], itemsizes[opened],
-                                    opened > 0) == 0)
-        opened++;
-    Status status = opened == 4 ? PLAIN : FAILED;
+    Py_buffer views[4] = {{0}}; /* `start`, and the three results */
+    Status status = PLAIN;
+    for (int i = 0; status == PLAIN && i < 4; i++)
+        status = open_array(given[i], &views[i], sizes[i], formats[i], itemsizes[i], i > 0) < 0 ? FAILED : PLAIN;
     int64_t begin, end;
     Scores scores = {.single = single, .finite = 1};
     for (Py_ssize_t query = 0, work = 0; status == PLAIN && query < queries; query++) {
@@ -648,8 +653,8 @@ find_in_dicts(PyObject *module, PyObject *arguments)
     result = result_of(status, scores.finite ? Py_True : Py_False);
     free(scores.all);
     free(scores.rough);
-    while (opened > 0)
-        PyBuffer_Release(&views[--opened]);
+    for (int i = 0; i < 4; i++)
+        PyBuffer_Release(&views[i]);
     return result;
 }
 
@@ -741,7 +746,7 @@ code_of(const Chunk *chunk, View view)
         head = mixed(head ^ eight_bytes(bytes + size_of(view) / 2 - 4));
         tail = eight_bytes(bytes + size_of(view) - 8);
     }
-    return mixed(tail ^ head);
+    return spread(tail ^ head);
 }
 
 static void
@@ -754,7 +759,7 @@ close_column(Column *column)
     free(column->chunks);
 }
 
-/* Read the chunks of a stream. Another format is unusual, and so are missing values. */
+/* Read the chunks of a stream. Another format is unusual, and so are missing or unaligned values. */
 static Status
 open_column(PyObject *capsule, const char *format, Column *column)
 {
@@ -783,7 +788,8 @@ open_column(PyObject *capsule, const char *format, Column *column)
         column->chunks = chunks;
         column->chunks[column->count++] = chunk;
         column->size += chunk.array.length;
-        status = chunk.array.null_count == 0 ? PLAIN : UNUSUAL;
+        int aligned = (uintptr_t)values % 8 == 0 || chunk.array.length == 0;
+        status = chunk.array.null_count == 0 && aligned ? PLAIN : UNUSUAL;
     }
 }
 
@@ -850,21 +856,16 @@ slot_of(ColumnSearch *search, Place place, uint64_t code)
 static Status
 fill_column_slots(ColumnSearch *search, int64_t count)
 {
-    Py_ssize_t size = 64;
-    while (size < 16 * count)
-        size *= 2;
     if (count > MOST_KEYS)
         return UNUSUAL;
     ColumnKey *own = grown(search->own, &search->own_room, (Py_ssize_t)count + 1, sizeof(ColumnKey));
     if (own == NULL)
         return FAILED;
     search->own = own;
-    uint32_t *slots = grown(search->slots, &search->slots_room, size, sizeof(uint32_t));
-    if (slots == NULL)
+    if (grow_slots(&search->slots, &search->slots_room, 16 * (Py_ssize_t)count, &search->mask) < 0)
         return FAILED;
-    search->slots = slots;
-    search->mask = (uint64_t)size - 1;
-    memset(slots, 0, (size_t)size * sizeof(uint32_t));
+    uint32_t *slots = search->slots;
+    memset(slots, 0, ((size_t)search->mask + 1) * sizeof(uint32_t));
     for (int64_t number = 0, one; number < count; number++) {
         Place place = next_rows(&search->next_key, 1, &one);
         own[number] = (ColumnKey){place, code_of(place.chunk, view_at(place))};
@@ -939,11 +940,13 @@ search_items(ColumnSearch *search, Place first, int64_t count, int64_t row, int6
         if (slots[code & mask] == 0)
             continue;
         uint64_t slot = slot_of(search, (Place){chunk, first.row + i}, code);
+        if (search->probes < 0)
+            return UNUSUAL;
         int64_t match[] = {first_key + slots[slot] - 1, row + i, 0, 0};
         if (slots[slot] && add_found(&search->found, match, 4) < 0)
             return FAILED;
     }
-    return search->probes < 0 ? UNUSUAL : PLAIN;
+    return PLAIN;
 }
 
 /* Find the keys of one query among its items, and rank them. */
@@ -1038,17 +1041,13 @@ find_in_column(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "OOOOOp:find_in_column", &items, &starts, &keys, &key_starts, &scores,
                           &search.compared.single))
         return NULL;
-    Py_ssize_t size = PyObject_Size(starts), queries = size > 0 ? size - 1 : 0;
-    Py_buffer start, key_start;
-    if (size < 0 || open_array(starts, &start, queries + 1, INTEGERS, 8, 0) < 0)
-        return NULL;
-    if (open_array(key_starts, &key_start, queries + 1, INTEGERS, 8, 0) < 0) {
-        PyBuffer_Release(&start);
-        return NULL;
-    }
-    Status status = open_columns(&search, items, keys, scores);
+    Py_buffer start = {0}, key_start = {0};
+    Status status = FAILED;
+    if (open_array(starts, &start, NOT_EMPTY, INTEGERS, 8, 0) == 0 &&
+        open_array(key_starts, &key_start, start.len / 8, INTEGERS, 8, 0) == 0)
+        status = open_columns(&search, items, keys, scores);
     if (status == PLAIN)
-        status = search_parts(&search, &start, &key_start, queries);
+        status = search_parts(&search, &start, &key_start, start.len / 8 - 1);
     if (status == PLAIN) {
         PyObject *found = numbers_in(&search.found);
         result = found == NULL ? NULL : PyTuple_Pack(2, found, search.compared.finite ? Py_True : Py_False);

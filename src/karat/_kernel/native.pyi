@@ -31,7 +31,7 @@ def find_in_column(
 # The rows at which a column, an Arrow stream, changes. Twin: `first_rows`.
 def changes_in_column(column: object, /) -> bytearray | None: ...
 
-# The items with the greatest scores, best first, and these scores; None also if ids decide. Twin: `stored_items`.
+# The items with the greatest scores, best first, and these scores; None also if ids decide. Twin: `top_items`.
 def best_of_dict(scored: Any, ranks: int, single: bool, /) -> tuple[list[Any], list[float]] | None: ...
 
 # Query, needle, rank and way of each pair of texts of which one occurs in the other. Twins: `Contains`, `spans`.

@@ -75,7 +75,7 @@ class CoverageByText:
             return None
         start = self._samples.gold.start
         ends = native.find_texts(self._ends, 2 * start, texts, first, last, _IN_CHUNK)
-        inside = native.find_texts([quote.text for quote in self._quotes], start, texts, first, last, _IN_QUOTE)
+        inside = native.find_texts(self._texts, start, texts, first, last, _IN_QUOTE)
         if ends is None or inside is None:
             return None
         likely: dict[int, set[int]] = {}
@@ -83,6 +83,11 @@ class CoverageByText:
             for _, needle, rank, _ in np.frombuffer(found, np.int64).reshape(-1, 4).tolist():
                 likely.setdefault(needle // needles, set()).add(rank - 1)
         return likely
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        """The text of every quote."""
+        return [quote.text for quote in self._quotes]
 
     @cached_property
     def _ends(self) -> list[str]:
