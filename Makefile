@@ -6,9 +6,6 @@ BIN     := $(VENV)/bin
 ORACLES := autorag azure continuous-eval evidently haystack llamaindex mlflow nauc phoenix ragas ranx sklearn torch trulens
 FRAMEWORKS := futureagi futureagi_1_0 haystack langchain langfuse llamaindex mlflow phoenix stores tracking
 SANITIZED := build/sanitized
-NOT_ABOUT_KERNEL := --ignore=tests/view --ignore=tests/label --ignore=tests/web --ignore=tests/frameworks \
-                    --ignore=tests/llm --ignore-glob='tests/scale/test_spark*' --ignore=tests/oracles/test_peers.py \
-                    --ignore=tests/report/test_browser.py --ignore=tests/test_typescript.py
 LOCK    := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --upgrade
 
 .PHONY: demo test test-without-kernel sanitize client fuzz chromium axe check fix docs wheel bench trec_eval spark oracles $(ORACLES:%=oracle-%) \
@@ -24,10 +21,9 @@ test: $(VENV)/dev.stamp chromium
 	@$(BIN)/python -m slipcover --json --out .coverage.json -m pytest -rs -n 2 --dist loadfile --no-loadscope-reorder
 	@$(BIN)/python -m slipcover --fail-under 98 --out .coverage.json --merge .coverage.json
 
-# The same without the compiled kernel, and without the coverage: the Python twins of its functions run. Left out is what
-# evaluates nothing that the rest does not: pages in a browser, Spark, frameworks and the libraries of other environments.
-test-without-kernel: $(VENV)/dev.stamp
-	@KARAT_KERNEL=0 $(BIN)/python -m pytest -rs -n 2 --dist loadfile --no-loadscope-reorder $(NOT_ABOUT_KERNEL)
+# The same without the compiled kernel, and without the coverage: the Python twins of its functions run.
+test-without-kernel: $(VENV)/dev.stamp chromium
+	@KARAT_KERNEL=0 $(BIN)/python -m pytest -rs -n 2 --dist loadfile --no-loadscope-reorder
 
 # The tests of the kernel, and of what calls it, with a kernel that gcc's sanitizers watch, in a copy of the package. They
 # see Python's objects, too, if these are made by malloc. Python itself leaks when it ends: tests/kernel/test_memory.py
