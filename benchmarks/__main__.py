@@ -8,6 +8,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     selected = tuple(dict.fromkeys(options.cases)) or CASES
     if unknown := [case for case in selected if case not in (*CASES, *LONG_CASES)]:
         parser.error(f"no case {', '.join(unknown)}; choose from {', '.join((*CASES, *LONG_CASES))}")
-    environment = setting()  # before anything is measured: a peer may not be installed
+    try:
+        environment = setting()
+    except PackageNotFoundError as missing:
+        parser.error(f"{missing.name} is not installed; make bench installs all peers, into .venv")
     outcomes: list[Outcome] = []
     crashed = 0
     for case in selected:
